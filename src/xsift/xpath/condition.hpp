@@ -1,0 +1,87 @@
+// Condition: a test on one element alone, such as [@id = 4] or [contains(., "Spark")].
+//
+// Read it as:  [not] comparison( transform( subject ), operand ).
+//
+// A subject yields values. Without `converted` the test holds if some value passes it, as XPath's
+// comparisons of node-sets do ([@id = 4], [text() = "x"]): no value, no match. With `converted` there is
+// always exactly one value, XPath's string() of the subject: the first node's, or "" when there is none
+// ([contains(text(), "x")], [string-length(@id) < 5]).
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace xsift {
+
+enum Subject : uint8_t {
+    SUBJECT_ATTRIBUTE = 0,      // the attribute whose key is `attribute`
+    SUBJECT_ANY_ATTRIBUTE = 1,  // every attribute; those of one namespace if `attribute` is its URI
+    SUBJECT_TEXT = 2,           // every text node that is a child of the element
+    SUBJECT_STRING = 3,         // the string-value: all text inside, in document order
+    SUBJECT_NAMESPACE = 4,      // the namespace URI of the element's name, for tests such as n:*
+};
+
+enum Transform : uint8_t {
+    TRANSFORM_NONE = 0,
+    TRANSFORM_NORMALIZE = 1,         // normalize-space()
+    TRANSFORM_LENGTH = 2,            // string-length(); the comparison is of numbers
+    TRANSFORM_NORMALIZE_LENGTH = 3,  // string-length(normalize-space())
+};
+
+enum Comparison : uint8_t {
+    COMPARE_EXISTS = 0,  // the subject has a value at all
+    COMPARE_EQUAL = 1,
+    COMPARE_NOT_EQUAL = 2,
+    COMPARE_LESS = 3,
+    COMPARE_LESS_EQUAL = 4,
+    COMPARE_GREATER = 5,
+    COMPARE_GREATER_EQUAL = 6,
+    COMPARE_CONTAINS = 7,
+    COMPARE_STARTS_WITH = 8,
+};
+
+struct Condition {
+    uint8_t subject = SUBJECT_ATTRIBUTE;
+    uint8_t converted = 0;
+    uint8_t transform = TRANSFORM_NONE;
+    uint8_t comparison = COMPARE_EXISTS;
+    uint8_t numeric = 0;  // the operand is `number`, else `text` (UTF-8)
+    uint8_t negated = 0;
+    double number = 0.0;
+    std::string attribute;  // expanded name: "local", or "uri\x1flocal"; a URI for ANY_ATTRIBUTE; may be ""
+    std::string text;
+
+    // Equal conditions have equal encodings: the encoding is the condition's key in Symbols.
+    std::string encode() const {
+        std::string key;
+        const double canonical = number == 0.0 ? 0.0 : number;  // -0 compares like 0
+        const uint32_t length = static_cast<uint32_t>(attribute.size());
+        const char head[6] = {char(subject), char(converted), char(transform),
+                              char(comparison), char(numeric), char(negated)};
+        key.reserve(sizeof head + 8 + 4 + attribute.size() + text.size());
+        key.append(head, sizeof head);
+        key.append(reinterpret_cast<const char*>(&canonical), 8);
+        key.append(reinterpret_cast<const char*>(&length), 4);
+        key.append(attribute);
+        key.append(text);
+        return key;
+    }
+
+    static Condition decode(const char* key, size_t size) {
+        Condition c;
+        c.subject = key[0];
+        c.converted = key[1];
+        c.transform = key[2];
+        c.comparison = key[3];
+        c.numeric = key[4];
+        c.negated = key[5];
+        uint32_t length;
+        std::memcpy(&c.number, key + 6, 8);
+        std::memcpy(&length, key + 14, 4);
+        c.attribute.assign(key + 18, length);
+        c.text.assign(key + 18 + length, size - 18 - length);
+        return c;
+    }
+};
+
+}  // namespace xsift
