@@ -1,0 +1,30 @@
+"""The engines: one module a paper, the definition (`reference`), and `sift`. DESIGN.md says what an engine is."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from xsift.engines.base import Engine
+from xsift.errors import EngineError
+
+__all__ = ["ENGINES", "Engine", "create", "engine_class"]
+
+# name -> module and class, in the order in which `xsift engines` lists them
+ENGINES: dict[str, tuple[str, str]] = {
+    "reference": ("xsift.engines.reference", "Reference"),
+    "yfilter": ("xsift.engines.yfilter", "YFilter"),
+}
+
+
+def engine_class(name: str) -> type[Engine]:
+    """The class of an engine. Raises EngineError for a name that is no engine's."""
+    if name not in ENGINES:
+        raise EngineError("unknown-engine", f"no engine is called {name!r}", hint="one of: " + ", ".join(ENGINES))
+    module, kind = ENGINES[name]
+    return getattr(importlib.import_module(module), kind)  # type: ignore[no-any-return]
+
+
+def create(name: str, **options: Any) -> Engine:
+    """A new, empty engine with the given options."""
+    return engine_class(name)(**options)

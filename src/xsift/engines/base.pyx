@@ -57,7 +57,7 @@ cdef class Engine:
         return ""
 
     def add(self, Pattern pattern not None):
-        """Adds a pattern and returns its key, a small number."""
+        """Adds a pattern and returns its key, a small number. Equal patterns are added once: the caller sees to it."""
         raise NotImplementedError(type(self).__name__)
 
     def remove(self, int key):
