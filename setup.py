@@ -21,6 +21,7 @@ COMPILE = {
                  "-fno-sanitize-recover=undefined"],
 }[MODE]
 LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
+HEADERS = [header.as_posix() for header in sorted(Path("src").rglob("*.hpp"))]
 CHECKS = MODE != "release"
 WORDS = os.environ.get("XSIFT_KERNELS", "").split()
 
@@ -36,6 +37,7 @@ def kernels() -> list[Extension]:
                 name,
                 [source.as_posix()],
                 language="c++",
+                depends=HEADERS,
                 include_dirs=["src/xsift/native", "src/xsift/xpath"],
                 libraries=["expat"] if source.parent.name == "document" else [],
                 extra_compile_args=["-std=c++17", "-Wno-unused-function", "-Wno-sign-compare", *COMPILE],

@@ -1,0 +1,47 @@
+# xsift: `make demo` and `make test` do all the set-up they need. `make help` lists the rest.
+SHELL := /bin/bash
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
+
+.PHONY: help setup build demo test lint bench sanitize fuzz clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.kernels ## Debian packages, .venv, kernels
+
+$(VENV)/.packages: pyproject.toml tools/setup
+	@tools/setup $(VENV)
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.packages setup.py $(SOURCES)
+	@tools/build $(VENV)
+	@touch $@
+
+build: setup ## compile the kernels after a change
+
+demo: setup ## the main job on generated data
+	@$(PYTHON) -m xsift.cli demo
+
+test: setup ## every test
+	@$(PYTHON) -m pytest
+
+lint: setup ## ruff and mypy --strict
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check --quiet . || { echo "make format puts the format right"; exit 1; }
+	@$(PYTHON) -m mypy
+
+format: setup ## put the format right
+	@$(PYTHON) -m ruff check --fix . && $(PYTHON) -m ruff format .
+
+bench: setup ## the benchmarks, beside each other in one run
+	@$(PYTHON) -m benchmarks
+
+sanitize: setup ## the tests on kernels built with address and undefined-behaviour sanitizers
+	@tools/sanitize $(VENV)
+
+clean: ## what was built
+	rm -rf $(VENV) build dist src/*.egg-info
+	find src -name '*.so' -delete
