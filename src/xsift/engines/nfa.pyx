@@ -1,0 +1,70 @@
+"""PathNfa: one non-deterministic automaton for many paths, with shared prefixes, as YFilter introduced it.
+
+A state a step; a transition a name, a condition or `*`; and for `//` a state that loops to itself. Adding a path
+follows the states that are there and makes the rest; removing one frees what no other path uses.
+"""
+
+from xsift.xpath.pattern cimport DESCENDANT
+
+
+cdef class PathNfa:
+    """The automaton of a set of paths. Its owner runs it."""
+
+    def __cinit__(self):
+        self.free_state = NO_STATE
+        self.state_count = 1
+        self.states.push_back(NfaState(-1, 0, NO_STATE, NO_STATE, -1, 1, 0, 0))
+
+    cdef int32_t advance(self, int32_t state, symbol_t symbol, uint8_t axis) except -1:
+        cdef int32_t target
+        if axis == DESCENDANT:
+            target = self.states[state].descendant
+            if target < 0:
+                target = self._new_state(state, 0, True)
+                self.states[state].descendant = target
+            state = target
+        target = self.states[state].star if symbol == 0 else self.target(state, symbol)
+        if target >= 0:
+            return target
+        target = self._new_state(state, symbol, False)
+        if symbol == 0:
+            self.states[state].star = target
+        else:
+            self.transitions.put(pack(state, symbol), target)
+        return target
+
+    cdef void release(self, int32_t state) noexcept:
+        cdef NfaState* freed
+        cdef int32_t parent
+        while state:
+            freed = &self.states[state]
+            if freed.children or freed.accepts >= 0 or freed.marks:
+                return
+            parent = freed.parent
+            if freed.loops:
+                self.states[parent].descendant = NO_STATE
+            elif freed.symbol == 0:
+                self.states[parent].star = NO_STATE
+            else:
+                self.transitions.erase(pack(parent, freed.symbol))
+            self.states[parent].children -= 1
+            freed.parent = self.free_state
+            self.free_state = state
+            self.state_count -= 1
+            state = parent
+
+    def _new_state(self, int32_t parent, symbol_t symbol, bint loops):
+        cdef int32_t state = self.free_state
+        cdef NfaState made = NfaState(parent, symbol, NO_STATE, NO_STATE, -1, 0, 0, loops)
+        if state >= 0:
+            self.free_state = self.states[state].parent
+            self.states[state] = made
+        else:
+            state = <int32_t>self.states.size()
+            self.states.push_back(made)
+        self.states[parent].children += 1
+        self.state_count += 1
+        return state
+
+    cdef int64_t bytes(self) noexcept:
+        return self.states.capacity() * sizeof(NfaState) + self.transitions.bytes()
