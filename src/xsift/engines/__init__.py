@@ -14,6 +14,7 @@ __all__ = ["ENGINES", "Engine", "create", "engine_class"]
 ENGINES: dict[str, tuple[str, str]] = {
     "reference": ("xsift.engines.reference", "Reference"),
     "yfilter": ("xsift.engines.yfilter", "YFilter"),
+    "sift": ("xsift.engines.sift", "Sift"),
 }
 
 
