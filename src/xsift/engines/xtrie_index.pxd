@@ -1,0 +1,96 @@
+from libcpp.vector cimport vector
+
+from xsift.native.tables cimport FlatMap
+from xsift.native.types cimport int32_t, symbol_t, uint8_t
+from xsift.xpath.pattern cimport Pattern
+
+cdef enum:
+    DOCUMENT = 0             # row 0: the document, parent of every root substring, matched at level 0 alone
+    ROOT = 0                 # node 0: the trie's root
+    UNBOUNDED = 2147483647   # a relative level's maximum after `//`
+
+cdef enum RowFlag:
+    STAR = 1     # the row is a `*`: it has no name to hang on, so it is in no substring's chain
+    ORDERED = 2  # one of several children whose order counts
+    WAITS = 4    # a `*` of which start tags must be told: a leaf, or one with such a `*` below it
+
+cdef struct Row:
+    # The paper's 5-tuple.
+    int32_t parent_row        # the row of the parent substring, less than this one's; DOCUMENT for a root substring
+    int32_t level_min         # of the relative level to the parent substring: at least 1 ...
+    int32_t level_max         # ... and either level_min or UNBOUNDED
+    int32_t rank              # which child of its parent it is, from 1
+    int32_t num_child
+    int32_t next              # the next row of the same substring (of a `*`: hanging below the same one), 0 at the end
+    # What incremental updates and unordered matching need besides.
+    int32_t previous          # the row before it in that chain, 0 at the start
+    int32_t previous_sibling  # the sibling of rank - 1; the last one for rank 1; itself if there is no other
+    int32_t substring         # the trie node of its substring; of a `*`: of its parent's, ROOT below the document
+    int32_t pattern           # the key of its expression, -1 for a row that is free
+    uint8_t flags
+
+
+cdef struct TrieNode:
+    int32_t parent        # of a free node: the next free one
+    symbol_t symbol       # the label of the edge that leads here
+    int32_t children      # edges out of here
+    int32_t alpha         # substring pointer: the first row of this substring's chain, 0 if there is none
+    int32_t last_leaf     # the last leaf substring's row in the chain, 0 if there is none: leaves come first
+    int32_t last          # the last row of the chain
+    int32_t stars         # first of the chained WAITS rows below this substring, 0 if there is none
+    int32_t beta          # max-suffix pointer: the node of the longest proper suffix of this label that is a node's
+    int32_t suffix_of     # some node whose beta this is, -1 if there is none. The root has a list a symbol instead.
+    int32_t next_same     # the next node with the same beta (below the root: and the same symbol), -1 at the end
+    int32_t previous_same
+
+
+cdef class Trie:
+    cdef vector[TrieNode] nodes
+    cdef FlatMap[int32_t] edges         # pack(node, symbol) -> node
+    cdef vector[int32_t] labelled       # by symbol: how many edges have it as label
+    cdef vector[int32_t] root_suffix_of  # by symbol: some node with that last symbol whose beta is the root, or -1
+    cdef int32_t free_node              # head of the list of free nodes, -1 if there is none
+    cdef int32_t node_count
+
+    cdef int32_t insert(self, const vector[symbol_t]& substring) except -1
+    cdef int prune(self, int32_t node) except -1
+    cdef size_t bytes(self)
+
+    # SEARCH, steps 9 to 12: the node of the longest suffix of label(node) + symbol that is a node's label.
+    cdef inline int32_t advance(self, int32_t node, symbol_t symbol) noexcept nogil:
+        cdef const int32_t* found
+        if <size_t>symbol >= self.labelled.size() or self.labelled[symbol] == 0:
+            return ROOT
+        while True:
+            found = self.edges.find(<unsigned long long>node << 32 | <unsigned int>symbol)
+            if found != NULL:
+                return found[0]
+            if node == ROOT:
+                return ROOT
+            node = self.nodes[node].beta
+
+    cdef int32_t add_node(self, int32_t parent, symbol_t symbol) except -1
+    cdef int redirect_to(self, int32_t node, int32_t beta) except -1
+    cdef int set_beta(self, int32_t node, int32_t beta) except -1
+    cdef int unlink_beta(self, int32_t node) except -1
+    cdef int32_t* suffix_list(self, int32_t beta, symbol_t symbol) except NULL
+
+
+cdef class SubstringTable:
+    cdef vector[Row] rows               # row 0 is DOCUMENT; the rows of an expression are consecutive
+    cdef vector[int32_t] first_row      # by key: the first of its rows; 0 for a key that is free
+    cdef vector[int32_t] free_keys
+    cdef int32_t free_rows
+    cdef readonly Py_ssize_t pattern_count
+    cdef readonly Py_ssize_t twig_count     # patterns in which some substring has two children
+    cdef readonly Py_ssize_t ordered_count  # patterns with an ORDERED row
+
+    cdef int32_t add_pattern(self, Pattern pattern, Trie trie) except -1
+    cdef int remove_pattern(self, int32_t key, Trie trie) except -1
+    cdef size_t bytes(self)
+
+    cdef bint is_chained(self, int32_t row) except -1
+    cdef int chain(self, int32_t row, Trie trie) except -1
+    cdef int unchain(self, int32_t row, Trie trie) except -1
+    cdef int count_kinds(self, int32_t key, int change) except -1
+    cdef int compact(self, Trie trie) except -1

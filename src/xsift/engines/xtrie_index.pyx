@@ -1,0 +1,458 @@
+"""The index of XTrie: how an expression becomes substrings, the Substring-Table, and the Trie.
+
+A *substring* of an expression is a run of names joined by `/`. The simple decomposition has one for each step where
+such a run ends: a leaf, a step before `//` or `*`, a branching step; each reaches up as far as `/` goes, through
+steps that belong to other substrings too. `*` is in no substring: k - 1 of them before a name only say how far the
+name is from the substring above. A `*` that ends or branches has no name below it to count towards, so that it
+becomes a row of its own; so does one that is a child of a step whose children are ordered, because it is the `*`, not
+the name below it, that has a place in the order. A condition is a name that no `*` matches, always the last of its substring.
+
+Max-suffix pointers under updates. A new node's own pointer is found as Aho and Corasick do, from its parent's. The nodes that must
+now point to it end in its label: they are children, along the same symbol, of nodes that end in its parent's label, and those
+are found by following the parent's pointers backwards (`suffix_of`). A node that goes hands the nodes that point to it on to
+where it pointed itself.
+"""
+
+from typing import NamedTuple
+
+from libcpp.vector cimport vector
+
+from xsift.native.tables cimport pack
+from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
+from xsift.xpath.symbols cimport ANY, Symbols
+
+
+class SubstringRow(NamedTuple):
+    """A row of the Substring-Table, with the paper's names."""
+
+    row: int
+    pattern: int
+    substring: tuple
+    parent_row: int
+    rel_level: tuple  # (minimum, maximum); None is no maximum
+    rank: int
+    num_child: int
+    next: int
+
+
+class TrieLabel(NamedTuple):
+    """A node of the Trie, named by its label; alpha is a row, beta the label of the node that it points to."""
+
+    label: tuple
+    alpha: int
+    beta: tuple
+
+
+cdef class Trie:
+    """All distinct substrings, with a substring pointer (alpha) and a max-suffix pointer (beta) a node."""
+
+    def __cinit__(self):
+        self.free_node = -1
+        self.node_count = 1
+        self.nodes.push_back(TrieNode(-1, 0, 0, 0, 0, 0, 0, ROOT, -1, -1, -1))
+
+    cdef int32_t insert(self, const vector[symbol_t]& substring) except -1:
+        """The node of a substring, made if it is new."""
+        cdef int32_t node = ROOT
+        cdef int32_t child
+        cdef size_t i
+        for i in range(substring.size()):
+            child = self.edges.get(pack(node, substring[i]), -1)
+            node = child if child >= 0 else self.add_node(node, substring[i])
+        return node
+
+    cdef int prune(self, int32_t node) except -1:
+        """Removes a node that is of no use any more, and those above it that this makes useless."""
+        cdef int32_t parent, other
+        while node != ROOT and self.nodes[node].children == 0 and self.nodes[node].alpha == 0:
+            while self.nodes[node].suffix_of >= 0:
+                other = self.nodes[node].suffix_of
+                self.unlink_beta(other)
+                self.set_beta(other, self.nodes[node].beta)
+            self.unlink_beta(node)
+            parent = self.nodes[node].parent
+            self.edges.erase(pack(parent, self.nodes[node].symbol))
+            self.labelled[self.nodes[node].symbol] -= 1
+            self.nodes[parent].children -= 1
+            self.nodes[node].parent = self.free_node
+            self.free_node = node
+            self.node_count -= 1
+            node = parent
+        return 0
+
+    cdef int32_t add_node(self, int32_t parent, symbol_t symbol) except -1:
+        cdef int32_t node = self.free_node
+        cdef TrieNode made = TrieNode(parent, symbol, 0, 0, 0, 0, 0, ROOT, -1, -1, -1)
+        cdef int32_t beta = ROOT
+        if parent != ROOT:
+            beta = self.advance(self.nodes[parent].beta, symbol)
+        if node >= 0:
+            self.free_node = self.nodes[node].parent
+            self.nodes[node] = made
+        else:
+            node = <int32_t>self.nodes.size()
+            self.nodes.push_back(made)
+        if self.labelled.size() <= <size_t>symbol:
+            self.labelled.resize(symbol + 1, 0)
+            self.root_suffix_of.resize(symbol + 1, -1)
+        self.redirect_to(node, beta)
+        self.set_beta(node, beta)
+        self.edges.put(pack(parent, symbol), node)
+        self.labelled[symbol] += 1
+        self.nodes[parent].children += 1
+        self.node_count += 1
+        return node
+
+    cdef int redirect_to(self, int32_t node, int32_t beta) except -1:
+        """Turns to a new node the max-suffix pointers that it is now the best for; all of them are to `beta` so far."""
+        cdef symbol_t symbol = self.nodes[node].symbol
+        cdef int32_t parent = self.nodes[node].parent
+        cdef int32_t longer, candidate
+        cdef vector[int32_t] pending
+        cdef vector[int32_t] found
+        if parent == ROOT:
+            longer = self.root_suffix_of[symbol]
+            while longer >= 0:
+                found.push_back(longer)
+                longer = self.nodes[longer].next_same
+        else:
+            pending.push_back(self.nodes[parent].suffix_of)
+        while pending.size():
+            longer = pending.back()
+            if longer < 0:
+                pending.pop_back()
+                continue
+            pending[pending.size() - 1] = self.nodes[longer].next_same
+            candidate = self.edges.get(pack(longer, symbol), -1)
+            # A candidate that points to something else points to a longer suffix, and so do all that end in it.
+            if candidate < 0:
+                pending.push_back(self.nodes[longer].suffix_of)
+            elif self.nodes[candidate].beta == beta:
+                found.push_back(candidate)
+        # Only now: a candidate may be in one of the lists that were just followed.
+        for candidate in found:
+            self.unlink_beta(candidate)
+            self.set_beta(candidate, node)
+        return 0
+
+    cdef int set_beta(self, int32_t node, int32_t beta) except -1:
+        cdef int32_t* first = self.suffix_list(beta, self.nodes[node].symbol)
+        self.nodes[node].beta = beta
+        self.nodes[node].previous_same = -1
+        self.nodes[node].next_same = first[0]
+        if first[0] >= 0:
+            self.nodes[first[0]].previous_same = node
+        first[0] = node
+        return 0
+
+    cdef int unlink_beta(self, int32_t node) except -1:
+        cdef int32_t following = self.nodes[node].next_same
+        cdef int32_t preceding = self.nodes[node].previous_same
+        if following >= 0:
+            self.nodes[following].previous_same = preceding
+        if preceding >= 0:
+            self.nodes[preceding].next_same = following
+        else:
+            self.suffix_list(self.nodes[node].beta, self.nodes[node].symbol)[0] = following
+        return 0
+
+    cdef int32_t* suffix_list(self, int32_t beta, symbol_t symbol) except NULL:
+        return &self.root_suffix_of[symbol] if beta == ROOT else &self.nodes[beta].suffix_of
+
+    cdef size_t bytes(self):
+        return (self.nodes.capacity() * sizeof(TrieNode) + self.edges.bytes()
+                + (self.labelled.capacity() + self.root_suffix_of.capacity()) * sizeof(int32_t))
+
+    def label(self, int32_t node, Symbols symbols):
+        """The names along the path from the root to a node."""
+        names = []
+        while node != ROOT:
+            names.append(symbols.text(self.nodes[node].symbol))
+            node = self.nodes[node].parent
+        return tuple(reversed(names))
+
+    def describe(self, Symbols symbols):
+        """All nodes as `TrieLabel`, by label."""
+        cdef int32_t node
+        free = set()
+        node = self.free_node
+        while node >= 0:
+            free.add(node)
+            node = self.nodes[node].parent
+        return sorted(TrieLabel(self.label(node, symbols), self.nodes[node].alpha,
+                                self.label(self.nodes[node].beta, symbols))
+                      for node in range(<int32_t>self.nodes.size()) if node not in free)
+
+
+cdef class SubstringTable:
+    """One row for each substring of each expression."""
+
+    def __cinit__(self):
+        self.rows.push_back(Row(0, 0, 0, 0, 0, 0, 0, 0, ROOT, -1, 0))
+
+    cdef int32_t add_pattern(self, Pattern pattern, Trie trie) except -1:
+        """Appends the rows of the pattern's simple decomposition; returns the pattern's key."""
+        cdef int32_t first = <int32_t>self.rows.size()
+        cdef int32_t key, row
+        if self.free_keys.size():
+            key = self.free_keys.back()
+            self.free_keys.pop_back()
+        else:
+            key = <int32_t>self.first_row.size()
+            self.first_row.push_back(0)
+        self.first_row[key] = first
+        decompose(pattern, key, &self.rows, trie)
+        # Descending, so that a chain has a pattern's later substrings before its earlier ones.
+        for row in range(<int32_t>self.rows.size() - 1, first - 1, -1):
+            self.chain(row, trie)
+        self.pattern_count += 1
+        self.count_kinds(key, 1)
+        return key
+
+    cdef int remove_pattern(self, int32_t key, Trie trie) except -1:
+        cdef int32_t first = self.first_row[key]
+        cdef int32_t end = first
+        cdef int32_t row
+        self.count_kinds(key, -1)
+        while end < <int32_t>self.rows.size() and self.rows[end].pattern == key:
+            end += 1
+        # Descending: a `*` leaves the chain of its parent's substring before that substring goes.
+        for row in range(end - 1, first - 1, -1):
+            self.unchain(row, trie)
+            self.rows[row].pattern = -1
+        self.free_rows += end - first
+        self.first_row[key] = 0
+        self.free_keys.push_back(key)
+        self.pattern_count -= 1
+        if self.free_rows > 64 and self.free_rows * 2 > <int32_t>self.rows.size():
+            self.compact(trie)
+        return 0
+
+    cdef int chain(self, int32_t row, Trie trie) except -1:
+        """Puts a row into its chain: leaves at the end of the leaves, others at the end of all."""
+        cdef Row* at = &self.rows[row]
+        cdef TrieNode* node
+        cdef int32_t after
+        if not self.is_chained(row):
+            return 0
+        node = &trie.nodes[at.substring]
+        if at.flags & STAR:
+            at.next = node.stars
+            node.stars = row
+            if at.next:
+                self.rows[at.next].previous = row
+            return 0
+        after = node.last_leaf if at.num_child == 0 else node.last
+        at.previous = after
+        if after:
+            at.next = self.rows[after].next
+            self.rows[after].next = row
+        else:
+            at.next = node.alpha
+            node.alpha = row
+        if at.next:
+            self.rows[at.next].previous = row
+        else:
+            node.last = row
+        if at.num_child == 0:
+            node.last_leaf = row
+        return 0
+
+    cdef int unchain(self, int32_t row, Trie trie) except -1:
+        cdef Row* at = &self.rows[row]
+        cdef TrieNode* node
+        if not self.is_chained(row):
+            return 0
+        node = &trie.nodes[at.substring]
+        if at.next:
+            self.rows[at.next].previous = at.previous
+        elif not at.flags & STAR:
+            node.last = at.previous
+        if at.previous:
+            self.rows[at.previous].next = at.next
+        elif at.flags & STAR:
+            node.stars = at.next
+        else:
+            node.alpha = at.next
+        if node.last_leaf == row:
+            node.last_leaf = at.previous
+        if not at.flags & STAR:
+            trie.prune(at.substring)
+        return 0
+
+    cdef bint is_chained(self, int32_t row) except -1:
+        """All but some `*`s are: only those that wait, and right below a substring or the document."""
+        cdef Row* at = &self.rows[row]
+        if not at.flags & STAR:
+            return True
+        return at.flags & WAITS != 0 and not self.rows[at.parent_row].flags & STAR
+
+    cdef int count_kinds(self, int32_t key, int change) except -1:
+        cdef int32_t row = self.first_row[key]
+        cdef bint twig = False
+        cdef bint ordered = False
+        while row < <int32_t>self.rows.size() and self.rows[row].pattern == key:
+            twig |= self.rows[row].num_child > 1
+            ordered |= self.rows[row].flags & ORDERED != 0
+            row += 1
+        self.twig_count += change if twig else 0
+        self.ordered_count += change if ordered else 0
+        return 0
+
+    cdef int compact(self, Trie trie) except -1:
+        """Closes the gaps that removed patterns left. The table stays linear in what it holds."""
+        cdef vector[int32_t] moved = vector[int32_t](self.rows.size(), 0)
+        cdef int32_t row
+        cdef int32_t end = 1
+        cdef Row* at
+        cdef size_t i
+        for row in range(1, <int32_t>self.rows.size()):
+            if self.rows[row].pattern >= 0:
+                moved[row] = end
+                end += 1
+        for row in range(1, <int32_t>self.rows.size()):
+            if moved[row]:
+                at = &self.rows[moved[row]]
+                at[0] = self.rows[row]
+                at.parent_row = moved[at.parent_row]
+                at.next = moved[at.next]
+                at.previous = moved[at.previous]
+                at.previous_sibling = moved[at.previous_sibling]
+        self.rows.resize(end)
+        self.rows.shrink_to_fit()
+        for i in range(self.first_row.size()):
+            self.first_row[i] = moved[self.first_row[i]]
+        for i in range(trie.nodes.size()):
+            trie.nodes[i].alpha = moved[trie.nodes[i].alpha]
+            trie.nodes[i].last_leaf = moved[trie.nodes[i].last_leaf]
+            trie.nodes[i].last = moved[trie.nodes[i].last]
+            trie.nodes[i].stars = moved[trie.nodes[i].stars]
+        self.free_rows = 0
+        return 0
+
+    cdef size_t bytes(self):
+        return (self.rows.capacity() * sizeof(Row)
+                + (self.first_row.capacity() + self.free_keys.capacity()) * sizeof(int32_t))
+
+    def describe(self, Trie trie, Symbols symbols):
+        """All rows as `SubstringRow`."""
+        described = []
+        for index in range(1, <int32_t>self.rows.size()):
+            row = self.rows[index]
+            if row.pattern >= 0:
+                substring = ("*",) if row.flags & STAR else trie.label(row.substring, symbols)
+                level_max = None if row.level_max == UNBOUNDED else row.level_max
+                described.append(SubstringRow(index, row.pattern, substring, row.parent_row, (row.level_min, level_max),
+                                              row.rank, row.num_child, row.next))
+        return described
+
+
+# The decomposition.
+
+cdef int decompose(Pattern pattern, int32_t key, vector[Row]* rows, Trie trie) except -1:
+    """Appends the rows of a pattern's simple decomposition, each after its parent's."""
+    cdef vector[int32_t] row_of = vector[int32_t](pattern.nodes.size(), -1)  # by step: the row that ends there, or -1
+    cdef int32_t step
+    cdef int32_t first = <int32_t>rows.size()
+    for step in range(<int32_t>pattern.nodes.size()):
+        if ends_row(pattern, step):
+            row_of[step] = <int32_t>rows.size()
+            rows.push_back(row_of_step(pattern, step, row_of, trie))
+            rows.back().pattern = key
+    link_siblings(rows, first)
+    return 0
+
+
+cdef bint ends_row(Pattern pattern, int32_t step) except -1:
+    cdef PatternNode node = pattern.nodes[step]
+    cdef int32_t child = node.first_child
+    if child < 0 or pattern.nodes[child].next_sibling >= 0:
+        return True
+    if is_star(node):
+        return has_ordered_children(pattern, node.parent)
+    return pattern.nodes[child].axis == DESCENDANT or is_star(pattern.nodes[child])
+
+
+cdef bint is_star(PatternNode node):
+    return node.symbol == ANY and not node.is_condition
+
+
+cdef bint has_ordered_children(Pattern pattern, int32_t step):
+    """Whether the order of the children of a step counts: conditions aside, there are several."""
+    cdef int32_t number = 0
+    cdef int32_t child
+    if step < 0 or not pattern.ordered:
+        return False
+    child = pattern.nodes[step].first_child
+    while child >= 0:
+        number += not pattern.nodes[child].is_condition
+        child = pattern.nodes[child].next_sibling
+    return number > 1
+
+
+cdef Row row_of_step(Pattern pattern, int32_t step, const vector[int32_t]& row_of, Trie trie):
+    """The row whose last step this is. Rank and siblings are filled in later."""
+    cdef Row row = Row(DOCUMENT, 0, 0, 0, 0, 0, 0, 0, ROOT, -1, 0)
+    cdef vector[symbol_t] upwards
+    cdef vector[symbol_t] substring
+    cdef int32_t above = step
+    cdef int32_t child = pattern.nodes[step].first_child
+    cdef bint unbounded = False
+    while child >= 0:
+        row.num_child += 1
+        child = pattern.nodes[child].next_sibling
+    while above >= 0 and (above == step or row_of[above] < 0):
+        row.level_min += 1
+        unbounded |= pattern.nodes[above].axis == DESCENDANT
+        child = above
+        above = pattern.nodes[above].parent
+    row.level_max = UNBOUNDED if unbounded else row.level_min
+    row.parent_row = row_of[above] if above >= 0 else DOCUMENT
+    if has_ordered_children(pattern, above) and not pattern.nodes[child].is_condition:
+        row.flags |= ORDERED
+    if is_star(pattern.nodes[step]):
+        row.flags |= STAR
+        above = pattern.nodes[step].parent
+        # The `*`s that were passed over on the way up are in no substring; below the parent's there is nothing else.
+        while above >= 0 and row_of[above] < 0:
+            above = pattern.nodes[above].parent
+        if above < 0 or is_star(pattern.nodes[above]):
+            return row
+        step = above
+    while True:
+        upwards.push_back(pattern.nodes[step].symbol)
+        above = pattern.nodes[step].parent
+        if above < 0 or pattern.nodes[step].axis == DESCENDANT or is_star(pattern.nodes[above]):
+            break
+        step = above
+    while upwards.size():
+        substring.push_back(upwards.back())
+        upwards.pop_back()
+    row.substring = trie.insert(substring)
+    return row
+
+
+cdef int link_siblings(vector[Row]* rows, int32_t first) except -1:
+    """Ranks the children of each row, joins them in a ring, and finds the `*`s that wait for start tags."""
+    cdef vector[int32_t] last_child = vector[int32_t](rows.size() - first, 0)
+    cdef vector[int32_t] seen = vector[int32_t](rows.size() - first, 0)
+    cdef int32_t index
+    cdef Row* row
+    for index in range(first, <int32_t>rows.size()):
+        row = &rows[0][index]
+        row.rank = 1
+        row.previous_sibling = index
+        if row.parent_row != DOCUMENT:
+            seen[row.parent_row - first] += 1
+            row.rank = seen[row.parent_row - first]
+            row.previous_sibling = last_child[row.parent_row - first]
+            last_child[row.parent_row - first] = index
+    for index in range(<int32_t>rows.size() - 1, first - 1, -1):
+        row = &rows[0][index]
+        if row.num_child:
+            rows[0][index + 1].previous_sibling = last_child[index - first]
+        if row.flags & STAR and row.num_child == 0:
+            row.flags |= WAITS
+        if row.flags & WAITS and row.parent_row != DOCUMENT and rows[0][row.parent_row].flags & STAR:
+            rows[0][row.parent_row].flags |= WAITS
+    return 0
