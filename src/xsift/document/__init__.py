@@ -1,0 +1,26 @@
+"""The document room: from XML to events. See DESIGN.md.
+
+    index = DocumentIndex(symbols, [condition_index])   what is asked for, frozen
+    reader = Reader(index)                              one for each thread
+    document = reader.read(b"<a/>")                     the events, for an engine
+"""
+
+from xsift.document.conditions import ConditionIndex
+from xsift.document.events import Document, EventSource
+from xsift.document.index import DocumentIndex
+from xsift.document.limits import Limits
+from xsift.document.names import ElementNames, NamedDocument
+from xsift.document.reader import Reader
+from xsift.document.tree import DocumentTree
+
+__all__ = [
+    "ConditionIndex",
+    "Document",
+    "DocumentIndex",
+    "DocumentTree",
+    "ElementNames",
+    "EventSource",
+    "Limits",
+    "NamedDocument",
+    "Reader",
+]

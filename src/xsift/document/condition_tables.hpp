@@ -1,0 +1,314 @@
+// ConditionTables: the tests that are asked of elements, arranged by element name and by subject.
+//
+// The naive way tries each condition on each element. Here an element's name leads to a group, the group and an
+// attribute's name to a slot, and the slot's ValueTests find what holds by the value. A name that nobody asks
+// about has no group and costs nothing. Conditions asked of every element (`*`) are a group of their own.
+//
+//     group    what is asked of elements with one name, or of all
+//     slot     what is asked of one subject in a group: @id, @*, text(), ., namespace-uri()
+//     test     one comparison; see value_tests.hpp
+//
+// Evaluation does not change the tables: many threads may share them, each with a ConditionScratch of its own.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bytes_table.hpp"
+#include "condition.hpp"
+#include "flat_map.hpp"
+#include "value_tests.hpp"
+
+namespace xsift {
+
+// What a group asks for. Bits of one byte.
+enum Wants : uint8_t {
+    WANTS_ATTRIBUTES = 1,  // attributes, or the namespace: known at the start tag
+    WANTS_TEXT = 2,        // text nodes
+    WANTS_STRING = 4,      // the string-value
+};
+
+struct AttributeValue {
+    const char* name;  // expanded
+    size_t name_length;
+    const char* value;
+    size_t value_length;
+};
+
+class ConditionTables {
+    struct Slot {
+        int32_t group;
+        uint8_t subject;
+        std::string uri;                // of an ANY_ATTRIBUTE slot; "": all
+        std::unique_ptr<ValueTests> some, first;  // tests of any value; tests of the first value, or of ""
+        std::vector<int32_t> negated;   // tests whose failure is asked for
+        int32_t absent_place = -1;      // in its group's `absent`, if it is there
+    };
+    struct Group {
+        std::vector<int32_t> absent;    // attribute slots that say something also where the attribute is missing
+        std::vector<int32_t> any;       // slots of ANY_ATTRIBUTE
+        int32_t text = -1, string = -1, uri = -1;  // slots
+        int32_t tests_of[5] = {0, 0, 0, 0, 0};     // how many, by subject
+    };
+
+    TestRegistry registry;
+    std::vector<Group> groups;
+    std::vector<Slot> slots;
+    FlatMap<int32_t> group_of_name;     // element name symbol -> group
+    FlatMap<int32_t> attribute_slots;   // pack(group, attribute number) -> slot
+    BytesTable attributes;              // expanded names of attributes that were ever asked for
+    std::vector<int32_t> unprepared;    // slots with new needles
+
+    int32_t new_slot(int32_t group, const Condition& condition) {
+        Slot slot;
+        slot.group = group;
+        slot.subject = condition.subject;
+        if (condition.subject == SUBJECT_ANY_ATTRIBUTE) slot.uri = condition.attribute;
+        slots.push_back(std::move(slot));
+        return int32_t(slots.size()) - 1;
+    }
+
+    // The slot of a condition in a group, new or known.
+    int32_t slot_for(int32_t group, const Condition& condition) {
+        if (condition.subject == SUBJECT_ATTRIBUTE) {
+            const int32_t attribute = attributes.add(condition.attribute.data(), condition.attribute.size());
+            int32_t slot = attribute_slots.get(pack(group, attribute), -1);
+            if (slot < 0) attribute_slots.put(pack(group, attribute), slot = new_slot(group, condition));
+            return slot;
+        }
+        if (condition.subject == SUBJECT_ANY_ATTRIBUTE) {
+            for (const int32_t slot : groups[group].any)
+                if (slots[slot].uri == condition.attribute) return slot;
+            const int32_t slot = new_slot(group, condition);
+            groups[group].any.push_back(slot);
+            return slot;
+        }
+        int32_t& slot = condition.subject == SUBJECT_TEXT     ? groups[group].text
+                        : condition.subject == SUBJECT_STRING ? groups[group].string
+                                                              : groups[group].uri;
+        if (slot < 0) slot = new_slot(group, condition);
+        return slot;
+    }
+
+    static Test test_of(const Condition& condition, int32_t slot) {
+        Test test;
+        test.slot = slot;
+        test.converted = condition.converted != 0;
+        test.comparison = condition.comparison;
+        test.transform = condition.comparison == COMPARE_EXISTS ? uint8_t(TRANSFORM_NONE) : condition.transform;
+        test.numeric = condition.numeric != 0;
+        test.text = condition.text;
+        test.number = condition.number;
+        if (!test.numeric && (test.orders() || test.of_length()))
+            test.number = xpath_number(condition.text.data(), condition.text.size());
+        return test;
+    }
+
+    // An attribute slot that has something to say about a missing attribute stands in its group's list of these.
+    void keep_absent_list(int32_t number) {
+        Slot& slot = slots[number];
+        if (slot.subject != SUBJECT_ATTRIBUTE) return;
+        std::vector<int32_t>& absent = groups[slot.group].absent;
+        const bool speaks = slot.first || !slot.negated.empty();
+        if (speaks && slot.absent_place < 0) {
+            slot.absent_place = int32_t(absent.size());
+            absent.push_back(number);
+        } else if (!speaks && slot.absent_place >= 0) {
+            absent[slot.absent_place] = absent.back();
+            slots[absent.back()].absent_place = slot.absent_place;
+            absent.pop_back();
+            slot.absent_place = -1;
+        }
+    }
+
+    static void append_code(int32_t symbol, std::vector<int32_t>& codes) { codes.push_back(-symbol - 1); }
+
+    // Writes the conditions of a slot, whose tests that hold are in the scratch.
+    void emit(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        for (const int32_t number : scratch.held)
+            if (registry.tests[number].holds) append_code(registry.tests[number].holds, codes);
+        for (const int32_t number : slot.negated)
+            if (scratch.seen[number] != scratch.round) append_code(registry.tests[number].fails, codes);
+    }
+
+    void match_only(const Slot& slot, const char* data, size_t length, ConditionScratch& scratch,
+                    std::vector<int32_t>& codes) const {
+        scratch.begin_round();
+        if (slot.some) slot.some->match(data, length, registry, scratch);
+        if (slot.first) slot.first->match(data, length, registry, scratch);
+        emit(slot, scratch, codes);
+    }
+
+    void match_none(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        scratch.begin_round();
+        if (slot.first) slot.first->match("", 0, registry, scratch);
+        emit(slot, scratch, codes);
+    }
+
+    static bool in_namespace(const AttributeValue& attribute, const std::string& uri) {
+        return uri.empty() || (attribute.name_length > uri.size() && attribute.name[uri.size()] == '\x1f' &&
+                               std::memcmp(attribute.name, uri.data(), uri.size()) == 0);
+    }
+
+    void match_any(const Slot& slot, const std::vector<AttributeValue>& values, ConditionScratch& scratch,
+                   std::vector<int32_t>& codes) const {
+        bool found = false;
+        scratch.begin_round();
+        for (const AttributeValue& attribute : values) {
+            if (!in_namespace(attribute, slot.uri)) continue;
+            if (slot.some) slot.some->match(attribute.value, attribute.value_length, registry, scratch);
+            if (slot.first && !found) slot.first->match(attribute.value, attribute.value_length, registry, scratch);
+            found = true;
+        }
+        if (slot.first && !found) slot.first->match("", 0, registry, scratch);
+        emit(slot, scratch, codes);
+    }
+
+   public:
+    // The group of an element name's symbol (0 is `*`), or -1.
+    int32_t group_of(int32_t name) const { return group_of_name.get(uint64_t(uint32_t(name)), -1); }
+
+    uint8_t wants(int32_t group) const {
+        const int32_t* of = groups[group].tests_of;
+        return (of[SUBJECT_ATTRIBUTE] || of[SUBJECT_ANY_ATTRIBUTE] || of[SUBJECT_NAMESPACE] ? WANTS_ATTRIBUTES : 0) |
+               (of[SUBJECT_TEXT] ? WANTS_TEXT : 0) | (of[SUBJECT_STRING] ? WANTS_STRING : 0);
+    }
+
+    void install(int32_t name, int32_t symbol, const Condition& condition) {
+        int32_t group = group_of(name);
+        if (group < 0) {
+            group = int32_t(groups.size());
+            groups.emplace_back();
+            group_of_name.put(uint64_t(uint32_t(name)), group);
+        }
+        const int32_t slot = slot_for(group, condition);
+        const Test wanted = test_of(condition, slot);
+        int32_t number = registry.find(wanted);
+        if (number < 0) {
+            number = registry.add(wanted);
+            auto& values = condition.converted ? slots[slot].first : slots[slot].some;
+            if (!values) values = std::make_unique<ValueTests>(slot, wanted.converted);
+            values->add(number, registry.tests);
+            ++groups[group].tests_of[condition.subject];
+            if (condition.comparison == COMPARE_CONTAINS) unprepared.push_back(slot);
+        }
+        Test& test = registry.tests[number];
+        if (condition.negated) {
+            test.fails = symbol;
+            test.negated_place = int32_t(slots[slot].negated.size());
+            slots[slot].negated.push_back(number);
+        } else {
+            test.holds = symbol;
+        }
+        keep_absent_list(slot);
+    }
+
+    // The opposite of install(), which must have happened with these arguments.
+    void uninstall(int32_t name, const Condition& condition) {
+        const int32_t group = group_of(name);
+        const int32_t slot = slot_for(group, condition);
+        const int32_t number = registry.find(test_of(condition, slot));
+        Test& test = registry.tests[number];
+        if (condition.negated) {
+            std::vector<int32_t>& negated = slots[slot].negated;
+            negated[test.negated_place] = negated.back();
+            registry.tests[negated.back()].negated_place = test.negated_place;
+            negated.pop_back();
+            test.fails = 0;
+            test.negated_place = -1;
+        } else {
+            test.holds = 0;
+        }
+        if (!test.holds && !test.fails) {
+            auto& values = condition.converted ? slots[slot].first : slots[slot].some;
+            values->remove(number, registry.tests);
+            if (values->size() == 0) values.reset();
+            else if (condition.comparison == COMPARE_CONTAINS) unprepared.push_back(slot);
+            --groups[group].tests_of[condition.subject];
+            registry.remove(number);
+        }
+        keep_absent_list(slot);
+    }
+
+    void prepare() {
+        for (const int32_t slot : unprepared) {
+            if (slots[slot].some) slots[slot].some->prepare();
+            if (slots[slot].first) slots[slot].first->prepare();
+        }
+        unprepared.clear();
+        unprepared.shrink_to_fit();
+    }
+
+    void make_ready(ConditionScratch& scratch) const {
+        scratch.seen.resize(registry.tests.size(), 0);
+        scratch.visited.resize(slots.size(), 0);
+    }
+
+    // Writes what holds of an element at its start tag.
+    void match_start(int32_t group, const char* uri, size_t uri_length, const std::vector<AttributeValue>& values,
+                     ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        const Group& asked = groups[group];
+        if (asked.uri >= 0) match_only(slots[asked.uri], uri, uri_length, scratch, codes);
+        if (asked.tests_of[SUBJECT_ATTRIBUTE]) {
+            scratch.begin_element();
+            for (const AttributeValue& attribute : values) {
+                const int32_t number = attributes.find(attribute.name, attribute.name_length);
+                const int32_t slot = number < 0 ? -1 : attribute_slots.get(pack(group, number), -1);
+                if (slot < 0) continue;
+                scratch.visited[slot] = scratch.element;
+                match_only(slots[slot], attribute.value, attribute.value_length, scratch, codes);
+            }
+            for (const int32_t slot : asked.absent)
+                if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
+        }
+        for (const int32_t slot : asked.any) match_any(slots[slot], values, scratch, codes);
+    }
+
+    // Leaves in scratch.held the tests that a text node passes; `first` if it is the element's first.
+    void match_text_node(int32_t group, const char* data, size_t length, bool first, ConditionScratch& scratch) const {
+        const Slot& slot = slots[groups[group].text];
+        scratch.begin_round();
+        if (slot.some) slot.some->match(data, length, registry, scratch);
+        if (slot.first && first) slot.first->match(data, length, registry, scratch);
+    }
+
+    // Writes what holds of an element's text nodes, given what they passed: pack(part, test), of which one part's
+    // tests belong to this group.
+    void finish_text(int32_t group, const std::vector<uint64_t>& passed, int32_t part, bool had_nodes,
+                     ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        const Slot& slot = slots[groups[group].text];
+        scratch.begin_round();
+        for (const uint64_t entry : passed)
+            if (int32_t(entry >> 32) == part) scratch.hold(int32_t(uint32_t(entry)));
+        if (!had_nodes && slot.first) slot.first->match("", 0, registry, scratch);
+        emit(slot, scratch, codes);
+    }
+
+    // Writes what holds of an element's string-value.
+    void match_string(int32_t group, const char* data, size_t length, ConditionScratch& scratch,
+                      std::vector<int32_t>& codes) const {
+        match_only(slots[groups[group].string], data, length, scratch, codes);
+    }
+
+    size_t test_bytes() const { return registry.bytes(); }
+
+    size_t index_bytes() const {
+        size_t sum = groups.capacity() * sizeof(Group) + slots.capacity() * sizeof(Slot) + group_of_name.bytes() +
+                     attribute_slots.bytes() + attributes.bytes() + unprepared.capacity() * 4;
+        for (const Group& group : groups) sum += (group.absent.capacity() + group.any.capacity()) * 4;
+        for (const Slot& slot : slots)
+            sum += slot.uri.capacity() + slot.negated.capacity() * 4 + (slot.some ? slot.some->bytes() : 0) +
+                   (slot.first ? slot.first->bytes() : 0);
+        return sum;
+    }
+};
+
+// A condition that is asked for, and of which names (0 is `*`), each with how often.
+struct AskedCondition {
+    Condition condition;
+    std::vector<std::pair<int32_t, int32_t>> names;
+};
+
+}  // namespace xsift

@@ -1,0 +1,70 @@
+from libcpp.pair cimport pair
+from libcpp.vector cimport vector
+
+from xsift.native.tables cimport FlatMap
+from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
+from xsift.xpath.condition cimport Condition
+from xsift.xpath.symbols cimport Symbols
+
+# The tables are C++ (condition_tables.hpp). Other rooms hold a ConditionIndex without needing that header: to
+# them these classes are names only. A kernel that calls their methods includes the header itself.
+cdef extern from * nogil:
+    """
+    namespace xsift { class ConditionTables; struct ConditionScratch; struct AskedCondition; struct AttributeValue; }
+    """
+    cdef enum:
+        WANTS_ATTRIBUTES "xsift::WANTS_ATTRIBUTES"
+        WANTS_TEXT "xsift::WANTS_TEXT"
+        WANTS_STRING "xsift::WANTS_STRING"
+
+    cdef cppclass AttributeValue "xsift::AttributeValue":
+        const char* name
+        size_t name_length
+        const char* value
+        size_t value_length
+
+    cdef cppclass ConditionScratch "xsift::ConditionScratch":
+        ConditionScratch() except +
+        vector[int32_t] held
+
+    cdef cppclass AskedCondition "xsift::AskedCondition":
+        AskedCondition() except +
+        Condition condition
+        vector[pair[int32_t, int32_t]] names
+
+    cdef cppclass ConditionTables "xsift::ConditionTables":
+        ConditionTables() except +
+        int32_t group_of(symbol_t name)
+        uint8_t wants(int32_t group)
+        void install(symbol_t name, symbol_t symbol, const Condition& condition) except +
+        void uninstall(symbol_t name, const Condition& condition) except +
+        void prepare() except +
+        void make_ready(ConditionScratch& scratch) except +
+        void match_start(int32_t group, const char* uri, size_t uri_length, const vector[AttributeValue]& values,
+                         ConditionScratch& scratch, vector[int32_t]& codes) except +
+        void match_text_node(int32_t group, const char* data, size_t length, bint first,
+                             ConditionScratch& scratch) except +
+        void finish_text(int32_t group, const vector[uint64_t]& passed, int32_t part, bint had_nodes,
+                         ConditionScratch& scratch, vector[int32_t]& codes) except +
+        void match_string(int32_t group, const char* data, size_t length, ConditionScratch& scratch,
+                          vector[int32_t]& codes) except +
+        size_t test_bytes()
+        size_t index_bytes()
+
+
+cdef class ConditionIndex:
+    cdef readonly Symbols symbols
+    cdef ConditionTables* tables
+    # Conditions that are asked for: their symbol -> their place in `asked`. Places of former ones are in `free`.
+    cdef FlatMap[int32_t] place_of
+    cdef vector[AskedCondition]* asked
+    cdef vector[int32_t] free
+    # Changes with every change of the tables: what was frozen under an older version is out of date.
+    cdef readonly int64_t version
+    cdef int64_t pairs  # distinct pairs of a name and a condition that are asked for
+
+    # Asks for a condition of elements with a name (0: of all elements), once more.
+    cdef int add_condition(self, symbol_t name, symbol_t symbol, const Condition& condition) except -1
+    # Takes one such request back.
+    cdef int remove_condition(self, symbol_t name, symbol_t symbol) except -1
+    cdef AskedCondition* _asked_for(self, symbol_t symbol, const Condition& condition) except NULL

@@ -1,0 +1,54 @@
+"""Single-byte encodings that expat does not know itself, as tables from byte to character.
+
+expat reads UTF-8, UTF-16, ISO-8859-1 and US-ASCII. For other encodings it asks, and can be given a table of 256
+characters. Python's codecs supply it, for the encodings listed here only: a document must not make Python import
+or run whatever codec it names. Encodings with more than one byte a character are not supported.
+"""
+
+from __future__ import annotations
+
+from array import array
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+from functools import cache
+
+__all__ = ["SINGLE_BYTE", "character_table", "proper_name"]
+
+# Documents often misspell what expat does know.
+_PROPER = {"utf_8": "UTF-8", "utf_16": "UTF-16"}
+
+SINGLE_BYTE = frozenset(
+    [f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)]
+    + [f"cp{page}" for page in range(1250, 1259)]
+    + ["cp437", "cp720", "cp737", "cp775", "cp850", "cp852", "cp855", "cp856", "cp857", "cp858", "cp860", "cp861"]
+    + ["cp862", "cp863", "cp865", "cp866", "cp869", "cp874", "cp1006", "cp1125"]
+    + ["hp_roman8", "koi8_r", "koi8_t", "koi8_u", "kz1048", "latin_1", "ascii", "ptcp154", "tis_620"]
+    + ["mac_cyrillic", "mac_greek", "mac_iceland", "mac_latin2", "mac_roman", "mac_turkish"]
+)
+
+# Where an encoding has other characters than ASCII below 128, XML's own markup could mean something else.
+_ASCII = "".join(map(chr, range(128)))
+
+
+def character_table(name: str) -> bytes | None:
+    """256 native integers as bytes, the character of each byte or -1; None if the encoding is not supported."""
+    codec = _codec(name)
+    return _table(codec) if codec in SINGLE_BYTE else None
+
+
+def proper_name(name: str) -> str:
+    """The name under which expat knows an encoding that it does not know by this name ("utf8"); "" if none."""
+    return _PROPER.get(_codec(name), "")
+
+
+def _codec(name: str) -> str:
+    normalized = normalize_encoding(name).lower()
+    return aliases.get(normalized, normalized)
+
+
+@cache
+def _table(codec: str) -> bytes | None:
+    characters = [bytes([byte]).decode(codec, "replace") for byte in range(256)]
+    if "".join(characters[:128]) != _ASCII:
+        return None
+    return array("i", [-1 if character == "\ufffd" else ord(character) for character in characters]).tobytes()

@@ -1,0 +1,107 @@
+from libcpp cimport bool as cpp_bool
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from xsift.document.conditions cimport AttributeValue, ConditionScratch, ConditionTables
+from xsift.document.expat cimport XML_Parser
+from xsift.native.tables cimport BytesTable
+from xsift.native.types cimport int32_t, int64_t, uint8_t, uint64_t
+
+# Declarations of read_state.hpp, which explains each field. Kernels that use them include the header.
+cdef extern from * nogil:
+    """
+    namespace xsift { struct ReadState; struct TextFrame; struct Part; struct NameEntry; }
+    """
+    cdef cppclass Part "xsift::Part":
+        const ConditionTables* tables
+        int32_t scratch
+        int32_t group
+        uint8_t wants
+
+    cdef cppclass NameEntry "xsift::NameEntry":
+        int32_t symbol
+        int32_t first_part
+        int32_t end_part
+        uint8_t wants
+
+    cdef enum Fault "xsift::Fault":
+        FAULT_NONE "xsift::FAULT_NONE"
+        FAULT_DEPTH "xsift::FAULT_DEPTH"
+        FAULT_BYTES "xsift::FAULT_BYTES"
+        FAULT_ATTRIBUTES "xsift::FAULT_ATTRIBUTES"
+        FAULT_TEXT "xsift::FAULT_TEXT"
+        FAULT_NAME "xsift::FAULT_NAME"
+        FAULT_TOKEN "xsift::FAULT_TOKEN"
+        FAULT_ENTITIES "xsift::FAULT_ENTITIES"
+        FAULT_ENTITY_ELEMENTS "xsift::FAULT_ENTITY_ELEMENTS"
+        FAULT_SCAN "xsift::FAULT_SCAN"
+        FAULT_PARAMETER_ENTITY "xsift::FAULT_PARAMETER_ENTITY"
+        FAULT_EXTERNAL_ENTITY "xsift::FAULT_EXTERNAL_ENTITY"
+        FAULT_UNDECLARED_ENTITY "xsift::FAULT_UNDECLARED_ENTITY"
+        FAULT_VERSION "xsift::FAULT_VERSION"
+        FAULT_TRUNCATED "xsift::FAULT_TRUNCATED"
+        FAULT_EMPTY "xsift::FAULT_EMPTY"
+        FAULT_SURROGATE "xsift::FAULT_SURROGATE"
+
+    cdef cppclass TextFrame "xsift::TextFrame":
+        size_t string_start
+        int32_t entry
+        cpp_bool had_nodes
+        vector[uint64_t] passed
+
+    cdef cppclass EntityNames "xsift::EntityNames":
+        void declare(const char* name, const char* text, size_t length) except +
+        cpp_bool covers(const char* raw, size_t length) except +
+
+    cdef cppclass ReadState "xsift::ReadState":
+        ReadState() except +
+        XML_Parser parser
+        const BytesTable* names
+        const NameEntry* entries
+        const Part* parts
+        cpp_bool several_tables
+        cpp_bool collects
+        int64_t most_depth
+        int64_t most_attributes
+        int64_t most_text_bytes
+        int64_t most_name_bytes
+        int64_t most_entities
+        int64_t most_entity_elements
+        vector[int32_t]* codes
+        vector[int64_t]* offsets
+        cpp_bool positions
+        cpp_bool keep_names
+        BytesTable* kept_uris
+        BytesTable* kept_names
+        vector[int32_t]* kept_elements
+        string kept_key
+        int64_t depth
+        int64_t elements
+        int32_t fault
+        cpp_bool failed
+        int64_t scan_left
+        vector[ConditionScratch] scratches
+        vector[AttributeValue] values
+        vector[int32_t] open
+        vector[TextFrame] frames
+        size_t frames_open
+        size_t strings_open
+        string text
+        size_t node_start
+        cpp_bool node_exists
+        cpp_bool hears_text
+        cpp_bool hears_breaks
+        int64_t entities
+        cpp_bool entity_markup
+        int64_t last_start
+        int64_t entity_elements
+        cpp_bool external_subset
+        EntityNames entity_names
+        char proper_encoding[8]
+        cpp_bool enter()
+        void leave()
+        void begin_document() except +
+        TextFrame* push_frame() except +
+
+# Tells a newly reset parser whom to call.
+cdef void set_handlers(ReadState* state) noexcept nogil

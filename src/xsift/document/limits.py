@@ -1,0 +1,53 @@
+"""Limits: what a document may cost, so that one hostile document cannot take a process down.
+
+Every limit has its own error code, and the error says where in the document it was passed. The defaults are far
+above what honest documents need; set one higher for documents that are known to need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits on one document.
+
+    depth               open elements at a time (code "too-deep"); matching keeps a few bytes for each
+    bytes               input bytes (code "too-large"); reading takes constant memory, so this limits time
+    attributes          attributes of one element (code "too-many-attributes")
+    text_bytes          text held at a time for conditions on text (code "text-too-long"); without such conditions
+                        text is not held at all
+    name_bytes          an element's name with its namespace, or a namespace (code "name-too-long"); a namespace is
+                        written once and copied for each element in it
+    token_bytes         one tag, comment, processing instruction or declaration (code "token-too-long"); it is held
+                        in memory until it is complete. Tokens of up to half this size are always accepted.
+    entities            entity declarations (code "too-many-entities")
+    entity_elements     elements that come from entities (code "entity-amplification")
+    amplification       how many times its own size a document may grow by expanding entities (code
+                        "entity-amplification"), or by conditions that look at the same text again and again, as
+                        those on the string-values of nested elements do (code "text-amplification")
+    amplification_bytes growth up to this size is allowed in any case
+    """
+
+    depth: int = 1000
+    bytes: int = 1 << 30
+    attributes: int = 10_000
+    text_bytes: int = 64 << 20
+    name_bytes: int = 1000
+    token_bytes: int = 16 << 20
+    entities: int = 5000
+    entity_elements: int = 100_000
+    amplification: float = 100.0
+    amplification_bytes: int = 8 << 20
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            kinds = (int, float) if field.name == "amplification" else (int,)
+            if isinstance(value, bool) or not isinstance(value, kinds):
+                raise TypeError(f"limit {field.name} must be a number, not {value!r}")
+            if not 1 <= value < 1 << 62:
+                raise ValueError(f"limit {field.name} must be at least 1 and less than 2**62, not {value!r}")

@@ -1,0 +1,161 @@
+// ReadState: everything that changes while one document is read, for the callbacks of expat (handlers.pyx).
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <expat.h>
+
+#include "bytes_table.hpp"
+#include "condition_tables.hpp"
+#include "entity_names.hpp"
+
+namespace xsift {
+
+// One group of conditions (of `*`, or of a name) in one of the tables that a reader was given.
+struct Part {
+    const ConditionTables* tables;
+    int32_t scratch;  // which of the reader's scratches belongs to the tables
+    int32_t group;
+    uint8_t wants;
+};
+
+// What is asked about elements with one name.
+struct NameEntry {
+    int32_t symbol;      // the start tag's event code
+    int32_t first_part;  // its parts: first_part .. end_part - 1
+    int32_t end_part;
+    uint8_t wants;       // of all its parts
+};
+
+// Why a document was refused, beside what expat itself refuses. faults.py has a code and a sentence for each.
+enum Fault : int32_t {
+    FAULT_NONE = 0,
+    FAULT_DEPTH = 1000,  // above all of expat's error numbers
+    FAULT_BYTES,
+    FAULT_ATTRIBUTES,
+    FAULT_TEXT,
+    FAULT_NAME,
+    FAULT_TOKEN,
+    FAULT_ENTITIES,
+    FAULT_ENTITY_ELEMENTS,
+    FAULT_SCAN,
+    FAULT_PARAMETER_ENTITY,
+    FAULT_EXTERNAL_ENTITY,
+    FAULT_UNDECLARED_ENTITY,
+    FAULT_VERSION,
+    FAULT_TRUNCATED,
+    FAULT_EMPTY,
+    FAULT_SURROGATE,
+};
+
+// An open element that asks for its text.
+struct TextFrame {
+    size_t string_start;            // where its string-value begins in ReadState::text
+    int32_t entry;                  // its NameEntry
+    bool had_nodes;                 // whether it had a text node so far
+    size_t sorted;                  // so many of `passed` are sorted and distinct
+    std::vector<uint64_t> passed;   // pack(part, test) that its text nodes passed so far
+};
+
+struct ReadState {
+    XML_Parser parser = nullptr;
+
+    // What is asked for; not changed here.
+    const BytesTable* names = nullptr;       // expanded names; name i has entry i + 1
+    const NameEntry* entries = nullptr;      // entry 0: names that nobody asks for
+    const Part* parts = nullptr;
+    bool several_tables = false;
+    bool collects = false;                   // whether any entry wants text
+
+    // Limits. See limits.py.
+    int64_t most_depth = 0, most_attributes = 0, most_text_bytes = 0, most_name_bytes = 0, most_entities = 0,
+            most_entity_elements = 0;
+
+    // What was read.
+    std::vector<int32_t>* codes = nullptr;
+    std::vector<int64_t>* offsets = nullptr;
+    bool positions = false;
+    bool keep_names = false;                 // then expat's names are "uri\x1flocal\x1fprefix"
+    BytesTable* kept_uris = nullptr;         // see names.pxd for these three
+    BytesTable* kept_names = nullptr;
+    std::vector<int32_t>* kept_elements = nullptr;
+    std::string kept_key;
+
+    int64_t depth = 0;                       // open elements
+    int64_t elements = 0;                    // start tags so far
+    int32_t fault = FAULT_NONE;
+    bool failed = false;                     // a Python exception is set
+    int64_t scan_left = 0;                   // bytes that conditions may still look at
+    std::vector<ConditionScratch> scratches;
+    std::vector<AttributeValue> values;
+
+    // Text. `text` holds what the open frames with a string-value need, and the text node at hand.
+    std::vector<int32_t> open;               // entries of the open elements, if `collects`
+    std::vector<TextFrame> frames;           // the first `frames_open` are in use, innermost last
+    size_t frames_open = 0;
+    size_t strings_open = 0;                 // frames that want a string-value
+    std::string text;
+    size_t node_start = 0;                   // where the text node at hand begins in it
+    bool node_exists = false;                // whether there is one: an empty CDATA section is a text node too
+    bool hears_text = false;                 // whether expat calls us for text,
+    bool hears_breaks = false;               // and for what separates text nodes
+
+    // The document type declaration.
+    int64_t entities = 0;                    // declared so far
+    bool entity_markup = false;              // some entity contains elements
+    int64_t last_start = -1;                 // byte index of the last start tag, kept if entity_markup
+    int64_t entity_elements = 0;
+    bool external_subset = false;            // there is one, which is not read
+    EntityNames entity_names;                // kept if external_subset
+
+    // The encoding under the name that expat knows, "" if it knows the name that the document gives, or no other.
+    char proper_encoding[8] = "";
+
+    std::atomic<bool> busy{false};           // some thread is reading
+
+    // Whether the reader is free; it is taken then, until leave().
+    bool enter() { return !busy.exchange(true, std::memory_order_acquire); }
+    void leave() { busy.store(false, std::memory_order_release); }
+
+    void begin_document() {
+        depth = elements = entities = entity_elements = 0;
+        last_start = -1;
+        fault = FAULT_NONE;
+        proper_encoding[0] = 0;
+        failed = entity_markup = external_subset = node_exists = hears_text = hears_breaks = false;
+        open.clear();
+        frames_open = strings_open = node_start = 0;
+        text.clear();
+        if (text.capacity() > (1 << 20)) text.shrink_to_fit();  // one huge text is not kept for ever
+        entity_names.clear();
+    }
+
+    TextFrame* push_frame() {
+        if (frames_open == frames.size()) frames.emplace_back();
+        TextFrame* frame = &frames[frames_open++];
+        frame->had_nodes = false;
+        frame->sorted = 0;
+        frame->passed.clear();
+        return frame;
+    }
+};
+
+// Keeps a list sorted and distinct, at a cost that is linear over all calls: it acts once the list has doubled.
+inline void keep_distinct(TextFrame* frame, bool now) {
+    std::vector<uint64_t>& passed = frame->passed;
+    if (passed.size() == frame->sorted || (!now && passed.size() < 2 * frame->sorted + 1024)) return;
+    std::sort(passed.begin(), passed.end());
+    passed.erase(std::unique(passed.begin(), passed.end()), passed.end());
+    frame->sorted = passed.size();
+}
+
+// The same for codes from `begin` on: several tables may report the same condition.
+inline void keep_distinct_codes(std::vector<int32_t>* codes, size_t begin) {
+    std::sort(codes->begin() + begin, codes->end());
+    codes->erase(std::unique(codes->begin() + begin, codes->end()), codes->end());
+}
+
+}  // namespace xsift

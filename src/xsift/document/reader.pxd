@@ -1,0 +1,54 @@
+from cpython.buffer cimport Py_buffer
+
+from xsift.document.events cimport EventSource
+from xsift.document.handlers cimport ReadState
+from xsift.document.index cimport DocumentIndex
+from xsift.document.names cimport ElementNames
+from xsift.native.types cimport int64_t
+
+
+cdef class Reader(EventSource):
+    cdef readonly DocumentIndex index
+    cdef readonly object limits       # Limits
+    cdef readonly bint keeps_names
+    cdef readonly ElementNames names  # of the document that was opened last, if keeps_names
+    cdef ReadState* state
+    cdef unsigned long salt           # of expat's hash tables: not to be guessed, but costly to draw for each document
+
+    # The input: memory from `data` on, or a file-like object. `ended`: there is none, or all of it was parsed.
+    cdef bint ended
+    cdef bint started                 # whether the parser was made ready for it
+    cdef const char* data
+    cdef size_t length
+    cdef size_t position              # how much of `data` was parsed
+    cdef Py_buffer view               # what holds `data`, if has_view
+    cdef bint has_view
+    cdef object source                # the file-like object, or None
+    cdef bint from_file               # whether there is one; `data` is then the chunk read last
+    cdef bint owns_source             # whether to close it
+    cdef bytes chunk                  # what was read from it last
+    cdef bytes encoding               # that overrides the document's own, or None
+    cdef const char* encoding_name    # the same, or NULL
+
+    cdef int64_t fed                  # bytes given to the parser
+    cdef int64_t progress             # the byte index of the last event when it last moved,
+    cdef int64_t unparsed             # and the bytes given since
+    cdef bint worn                    # the parser has grown, and is to be replaced
+    cdef int64_t most_bytes
+    cdef int64_t most_token_bytes
+    cdef float amplification
+    cdef int64_t amplification_bytes
+
+    # Makes a document in memory the next to be read; fill() then gives its events. Takes no Python object and, unless
+    # names are kept, no GIL. The caller keeps the memory until the document was read, or another one opened.
+    cdef int open_buffer(self, const char* data, size_t length) except -1 nogil
+
+    cdef int _parse_slice(self) except -1 nogil
+    cdef int _begin(self, const char* encoding) except -1 nogil
+    cdef void _count(self, int64_t size) noexcept nogil
+    cdef int _note_progress(self, int64_t size) except -1 nogil
+    cdef int _refuse(self) except -1 nogil
+    cdef int _enter(self) except -1 nogil
+    cdef int _read_source(self) except -1
+    cdef int _attach(self, object source, object encoding) except -1
+    cdef int _release(self) except -1

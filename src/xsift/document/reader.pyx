@@ -1,0 +1,415 @@
+"""Reader: from XML to events.
+
+The naive way is a tree: lxml parses the document, then conditions are tried on its nodes. A reader builds nothing. It
+has expat call back for each tag (handlers.pyx), and writes one integer for each: the symbol of the name, the conditions
+that hold, the end. A document is parsed slice by slice, so that one of any size takes constant memory, and a parser
+is used again for the next document, so that small ones cost little.
+
+What is accepted is what lxml's default parser accepts, with these differences. More is refused here: references to
+parameter entities even where lxml can expand them, and encodings with several bytes a character other than UTF-8 and
+UTF-16. Less is refused: namespaces that are no URIs, colons in names of processing instructions. Both refuse
+entities that are external or not declared in the document: nothing outside the document is ever read. As with lxml,
+attributes that are only declared in a DTD (defaults) are not attributes of an element, but namespaces are.
+"""
+
+import os
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.ref cimport PyObject
+from libc.string cimport memcpy
+
+from xsift.document.conditions cimport WANTS_ATTRIBUTES
+from xsift.document.events cimport Document, EventSource
+from xsift.document.expat cimport *
+from xsift.document.handlers cimport (
+    FAULT_BYTES, FAULT_EMPTY, FAULT_SURROGATE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers,
+)
+from xsift.document.index cimport DocumentIndex
+from xsift.document.names cimport ElementNames, NamedDocument
+from xsift.native.types cimport int32_t, int64_t
+
+from xsift.document.encodings import character_table, proper_name
+from xsift.document.faults import document_error
+from xsift.document.limits import Limits
+
+cdef extern from "read_state.hpp":
+    pass
+
+cdef enum:
+    SEPARATOR = 0x1f
+    SLICE = 1 << 16          # bytes parsed at a time
+    DECLARATION = 1 << 10    # bytes that surely hold an XML declaration
+    LARGEST = 1 << 30        # that expat takes at a time
+    WORN = 1 << 15           # a parser that read more than this in one document is replaced: its tables only grow
+
+
+cdef class Reader(EventSource):
+    """Reads documents, one after the other. A reader belongs to one thread at a time.
+
+    `positions=True` records the byte offsets of tags, `keep_names=True` the names of elements (see ElementNames).
+    """
+
+    def __cinit__(self):
+        self.state = new ReadState()
+        self.ended = True
+
+    def __init__(self, DocumentIndex index not None, *, limits=None, bint positions=False, bint keep_names=False):
+        limits = Limits() if limits is None else limits
+        if not isinstance(limits, Limits):
+            raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
+        if self.index is not None:
+            raise TypeError("a Reader cannot be initialised again")
+        self.index = index
+        self.limits = limits
+        self.keeps_positions = positions
+        self.keeps_names = keep_names
+        self.salt = int.from_bytes(os.urandom(sizeof(self.salt)), "little") or 1
+        self._take_limits()
+        self._take_index()
+
+    def __dealloc__(self):
+        if self.state.parser != NULL:
+            XML_ParserFree(self.state.parser)
+        del self.state
+        if self.has_view:
+            PyBuffer_Release(&self.view)
+
+    def _take_limits(self):
+        cdef ReadState* state = self.state
+        state.most_depth = self.limits.depth
+        state.most_attributes = self.limits.attributes
+        state.most_text_bytes = self.limits.text_bytes
+        state.most_name_bytes = self.limits.name_bytes
+        state.most_entities = self.limits.entities
+        state.most_entity_elements = self.limits.entity_elements
+        self.most_bytes = self.limits.bytes
+        self.most_token_bytes = self.limits.token_bytes
+        self.amplification = self.limits.amplification
+        self.amplification_bytes = self.limits.amplification_bytes
+
+    def _take_index(self):
+        cdef ReadState* state = self.state
+        cdef size_t i
+        state.codes = &self.codes
+        state.offsets = &self.offsets
+        state.positions = self.keeps_positions
+        state.keep_names = self.keeps_names
+        state.names = &self.index.names
+        state.entries = self.index.entries.data()
+        state.parts = self.index.parts.data()
+        state.several_tables = len(self.index.conditions) > 1
+        state.scratches.resize(len(self.index.conditions))
+        for i in range(self.index.parts.size()):
+            self.index.parts[0][i].tables.make_ready(state.scratches[self.index.parts[0][i].scratch])
+        for i in range(self.index.entries.size()):
+            if self.index.entries[0][i].wants & ~WANTS_ATTRIBUTES:
+                state.collects = True
+
+    # Opening.
+
+    def open(self, source, *, encoding=None):
+        """Makes a document the next to be read, and returns this reader: its events follow, chunk by chunk.
+
+        The source is the document itself, as bytes (or another buffer) or as str, or a path (os.PathLike), or a file
+        opened for reading in binary or text mode. `encoding` overrides what the document declares; a str is not
+        subject to its declaration in any case.
+        """
+        self._enter()
+        try:
+            self._release()
+            self._attach(source, encoding)
+        finally:
+            self.state.leave()
+        return self
+
+    def close(self):
+        """Lets go of a source that was not read to its end."""
+        self._enter()
+        try:
+            self._release()
+        finally:
+            self.state.leave()
+
+    cdef int open_buffer(self, const char* data, size_t length) except -1 nogil:
+        if self.from_file or self.has_view:
+            with gil:
+                self.close()
+        self.position = 0
+        if self.keeps_names or not self.index.is_current():
+            with gil:
+                self._check_index()
+                self._new_names()
+        self.data = data
+        self.length = length
+        self.started = self.ended = False
+        return 0
+
+    cdef int _attach(self, object source, object encoding) except -1:
+        self._check_index()
+        if encoding is not None and not isinstance(encoding, str):
+            raise TypeError(f"encoding must be str, not {type(encoding).__name__}")
+        self.encoding = None if encoding is None else (proper_name(encoding) or encoding).encode("ascii", "replace")
+        if isinstance(source, str):
+            source = _encoded(source)
+            self.encoding = b"UTF-8"
+        if PyObject_CheckBuffer(source):
+            PyObject_GetBuffer(source, &self.view, PyBUF_SIMPLE)
+            self.has_view = True
+            self.data = <const char*>self.view.buf
+            self.length = self.view.len
+        elif isinstance(source, os.PathLike):
+            self.source = open(source, "rb", buffering=0)
+            self.owns_source = True
+        elif hasattr(source, "read"):
+            self.source = source
+        else:
+            raise TypeError("a document is bytes, str, a path or a file opened for reading, "
+                            f"not {type(source).__name__}")
+        self.from_file = self.source is not None
+        if self.encoding is not None:
+            self.encoding_name = self.encoding
+        self._new_names()
+        self.started = self.ended = False
+        return 0
+
+    def _check_index(self):
+        if not self.index.is_current():
+            raise RuntimeError("conditions were added or removed since the DocumentIndex was made: make a new one")
+
+    def _new_names(self):
+        cdef ElementNames names
+        if self.keeps_names:
+            names = self.names = ElementNames()
+            self.state.kept_uris = &names.uris
+            self.state.kept_names = &names.names
+            self.state.kept_elements = &names.of_element
+
+    cdef int _release(self) except -1:
+        """Lets go of the input."""
+        source, owned = self.source, self.owns_source
+        self.ended = True
+        self.source = self.chunk = self.encoding = None
+        self.encoding_name = self.data = NULL
+        self.owns_source = self.from_file = False
+        self.length = self.position = 0
+        if self.has_view:
+            self.has_view = False
+            PyBuffer_Release(&self.view)
+        if owned:
+            source.close()
+        return 0
+
+    cdef int _enter(self) except -1 nogil:
+        if not self.state.enter():
+            with gil:
+                raise RuntimeError("the reader is in use: each thread needs a reader of its own")
+        return 0
+
+    # Reading.
+
+    def read(self, source, *, encoding=None):
+        """The events of a whole document, in memory. Takes what open() takes."""
+        cdef Document document = NamedDocument() if self.keeps_names else Document()
+        self.open(source, encoding=encoding)
+        self._enter()
+        try:
+            self.codes.clear()
+            self.offsets.clear()
+            with nogil:
+                while not self.ended:
+                    self._parse_slice()
+        finally:
+            self.state.leave()
+        document.codes.swap(self.codes)
+        document.offsets.swap(self.offsets)
+        document.keeps_positions = self.keeps_positions
+        if self.keeps_names:
+            (<NamedDocument>document).names = self.names
+        return document
+
+    def chunk_of_events(self):
+        """The next events of the document that was opened, as a list; an empty one at its end."""
+        with nogil:
+            self.fill()
+        return list(self.codes)
+
+    cdef Py_ssize_t fill(self) except -1 nogil:
+        self._enter()
+        try:
+            self.codes.clear()
+            self.offsets.clear()
+            while not self.ended and self.codes.empty():
+                self._parse_slice()
+        finally:
+            self.state.leave()
+        return <Py_ssize_t>self.codes.size()
+
+    cdef int _parse_slice(self) except -1 nogil:
+        """Parses the next slice of the input; its events are appended to `codes`."""
+        cdef int64_t size
+        cdef bint last
+        if self.from_file and self.position == self.length:
+            with gil:
+                self._read_source()
+        # While a token is not complete expat keeps it and looks at it again: slices that double keep that linear.
+        size = min(<int64_t>(self.length - self.position), max(<int64_t>SLICE, min(self.unparsed, <int64_t>LARGEST)))
+        last = self.position + size == self.length and (not self.from_file or size == 0)
+        if not self.started:
+            self._begin(self.encoding_name)
+        if self.fed + size > self.most_bytes:
+            self.state.fault = FAULT_BYTES
+            return self._refuse()
+        self._count(size)
+        if XML_Parse(self.state.parser, self.data + self.position, <int>size, last) != XML_STATUS_OK:
+            if self.state.proper_encoding[0] == 0 or self.fed != size:
+                return self._refuse()
+            self._begin(self.state.proper_encoding)
+            self._count(size)
+            if XML_Parse(self.state.parser, self.data + self.position, <int>size, last) != XML_STATUS_OK:
+                return self._refuse()
+        self.position += size
+        if not last:
+            return self._note_progress(size)
+        self.ended = True
+        if self.from_file or self.has_view:
+            with gil:
+                self._release()
+        return 0
+
+    cdef int _begin(self, const char* encoding) except -1 nogil:
+        """Makes the parser ready for a new document."""
+        cdef ReadState* state = self.state
+        cdef char name[8]
+        if encoding == state.proper_encoding:  # which begin_document() clears
+            memcpy(name, encoding, sizeof(name))
+            encoding = name
+        state.begin_document()
+        if state.parser != NULL and self.worn:
+            XML_ParserFree(state.parser)
+            state.parser = NULL
+        if state.parser == NULL:
+            state.parser = XML_ParserCreateNS(encoding, SEPARATOR)
+            if state.parser == NULL:
+                with gil:
+                    raise MemoryError()
+        else:
+            XML_ParserReset(state.parser, encoding)
+        XML_SetHashSalt(state.parser, self.salt)
+        XML_SetBillionLaughsAttackProtectionMaximumAmplification(state.parser, self.amplification)
+        XML_SetBillionLaughsAttackProtectionActivationThreshold(state.parser, self.amplification_bytes)
+        XML_SetReturnNSTriplet(state.parser, self.keeps_names)
+        XML_SetUnknownEncodingHandler(state.parser, on_unknown_encoding, state)
+        set_handlers(state)
+        state.scan_left = self.amplification_bytes
+        self.fed = self.unparsed = self.progress = 0
+        self.started = True
+        self.worn = False
+        return 0
+
+    cdef void _count(self, int64_t size) noexcept nogil:
+        cdef double allowed = <double>self.state.scan_left + <double>size * self.amplification
+        self.state.scan_left = <int64_t>min(allowed, 4e18)
+        self.fed += size
+        if self.fed > WORN:
+            self.worn = True
+
+    cdef int _note_progress(self, int64_t size) except -1 nogil:
+        """Refuses a document with a token that does not end."""
+        cdef int64_t progress = XML_GetCurrentByteIndex(self.state.parser)
+        if progress == self.progress:
+            self.unparsed += size
+            if self.unparsed > self.most_token_bytes:
+                self.state.fault = FAULT_TOKEN
+                return self._refuse()
+        else:
+            self.progress = progress
+            self.unparsed = 0
+        return 0
+
+    cdef int _read_source(self) except -1:
+        """Reads the next chunk from the file; of the first one at least what holds an XML declaration."""
+        cdef bytes chunk = b""
+        try:
+            while True:
+                piece = self._read_piece()
+                chunk = chunk + piece if chunk else piece
+                if self.started or not piece or len(chunk) >= DECLARATION:
+                    break
+        except BaseException:
+            self._release()
+            raise
+        self.chunk = chunk
+        self.data = PyBytes_AS_STRING(chunk)
+        self.length = PyBytes_GET_SIZE(chunk)
+        self.position = 0
+        return 0
+
+    def _read_piece(self):
+        piece = self.source.read(SLICE)
+        if isinstance(piece, str):
+            self.encoding = b"UTF-8"
+            self.encoding_name = self.encoding
+            return _encoded(piece)
+        if piece is None or not PyObject_CheckBuffer(piece):
+            raise TypeError(f"read() must return bytes or str, not {type(piece).__name__}")
+        return bytes(piece)
+
+    cdef int _refuse(self) except -1 nogil:
+        """Ends the document with an error: the Python exception that is set, or what the parser or a limit says."""
+        cdef XML_Parser parser = self.state.parser
+        cdef PyObject* kind
+        cdef PyObject* value
+        cdef PyObject* traceback
+        cdef int32_t number = self.state.fault
+        self.codes.clear()
+        self.offsets.clear()
+        with gil:
+            if self.state.failed:
+                PyErr_Fetch(&kind, &value, &traceback)
+                self._release()
+                PyErr_Restore(kind, value, traceback)
+                return -1
+            if number == 0:
+                number = XML_GetErrorCode(parser)
+                if number == XML_ERROR_NO_ELEMENTS and self.fed == 0:
+                    number = FAULT_EMPTY
+                elif number == XML_ERROR_NO_ELEMENTS and self.state.elements:
+                    number = FAULT_TRUNCATED
+            error = document_error(number, XML_GetCurrentLineNumber(parser), XML_GetCurrentColumnNumber(parser) + 1,
+                                   max(XML_GetCurrentByteIndex(parser), 0))
+            try:
+                self._release()
+            finally:
+                raise error
+
+
+cdef int on_unknown_encoding(void* data, const XML_Char* name, XML_Encoding* info) noexcept with gil:
+    """expat asks for an encoding that it does not know by this name. Returns 1 if there is a table for it."""
+    cdef ReadState* state = <ReadState*>data
+    cdef bytes table, proper
+    try:
+        asked = (<bytes>name).decode("ascii", "replace")
+        found = character_table(asked)
+        if found is None:
+            proper = proper_name(asked).encode()
+            memcpy(state.proper_encoding, PyBytes_AS_STRING(proper), len(proper) + 1)
+            return 0
+        table = found
+        memcpy(info.map, PyBytes_AS_STRING(table), sizeof(info.map))
+    except Exception:
+        return 0
+    info.data = NULL
+    info.convert = NULL
+    info.release = NULL
+    return 1
+
+
+cdef bytes _encoded(str text):
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        before = text[:error.start]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise document_error(FAULT_SURROGATE, line, column, len(before.encode())) from None
