@@ -1,0 +1,157 @@
+"""IFiSTScratch: what changes while iFiST reads a document. ifist.pyx says how it is used.
+
+The run-time stack, the BranchID sets, and what the document has added to the sequence index and to the candidate lists.
+Nothing here grows with the document: a BranchID lives as long as its element is open, a candidate is added once.
+
+A BranchID set holds open elements only, and these lie on one path: it is a linked list, innermost first, so that an
+element that ends is the first of every set that it is in.
+"""
+
+from xsift.xpath.symbols cimport ANY
+
+
+cdef class IFiSTScratch(Scratch):
+    """The run-time state of one matching thread."""
+
+    def __cinit__(self):
+        self.free_entry = -1
+
+    cdef int reset(self, size_t rows, size_t segments, size_t buckets, size_t profiles, symbol_t symbols) except -1 nogil:
+        """Makes ready for a document, whatever became of the one before. The sizes are the index's."""
+        cdef int32_t i
+        while self.depth:
+            self.pop()
+        for i in self.touched_segments:
+            self.states[i].candidates.clear()
+            self.states[i].changed = 0
+            self.states[i].fresh = 0
+            self.states[i].seen = self.states[i].active = self.states[i].touched = False
+        self.touched_segments.clear()
+        for i in self.touched_buckets:
+            self.active[i].clear()
+        self.touched_buckets.clear()
+        self.completions.clear()
+        self.heads.resize(rows, -1)
+        self.states.resize(segments)
+        self.active.resize(buckets)
+        self.latest.resize(symbols, 0)
+        self.clock = self.numbers = 0
+        self.matched.clear()
+        self.matched_at.resize(profiles, 0)
+        self.epoch += 1
+        if self.epoch == 0:  # wrapped after 2^32 documents: old epochs must not look like new ones
+            self.matched_at.assign(profiles, 0)
+            self.epoch = 1
+        return 0
+
+    cdef int push(self, symbol_t symbol) except -1 nogil:
+        cdef OpenElement* element
+        if <size_t>self.depth == self.stack.size():
+            self.stack.resize(self.depth + 1)
+            self.touched.resize(self.depth + 1)
+            self.pending.resize(self.depth + 1)
+        element = &self.stack[self.depth]
+        self.depth += 1
+        self.numbers += 1
+        element.symbol = symbol
+        element.deepest = self.depth
+        element.number = self.numbers
+        element.changed = 0
+        element.same_above = 0
+        if <size_t>symbol < self.latest.size():
+            element.same_above = self.latest[symbol]
+            self.latest[symbol] = self.depth
+        return 0
+
+    cdef void pop(self) noexcept nogil:
+        """Forgets the innermost element: its BranchIDs are the first of their sets."""
+        cdef OpenElement* element = &self.stack[self.depth - 1]
+        cdef vector[int32_t]* rows = &self.touched[self.depth - 1]
+        cdef int32_t row, entry
+        cdef size_t i
+        for i in range(rows.size()):
+            row = rows[0][i]
+            entry = self.heads[row]
+            self.heads[row] = self.pool[entry].next
+            self.pool[entry].next = self.free_entry
+            self.free_entry = entry
+        rows.clear()
+        self.pending[self.depth - 1].clear()
+        if <size_t>element.symbol < self.latest.size():
+            self.latest[element.symbol] = element.same_above
+        self.depth -= 1
+        if self.depth and self.stack[self.depth - 1].deepest < element.deepest:
+            self.stack[self.depth - 1].deepest = element.deepest
+
+    cdef int32_t entry(self, int32_t row, int32_t level) noexcept nogil:
+        """The BranchID of the open element at `level` in a set, -1 if it is not there."""
+        cdef int32_t entry = self.heads[row]
+        while entry >= 0 and self.pool[entry].level > level:
+            entry = self.pool[entry].next
+        return entry if entry >= 0 and self.pool[entry].level == level else -1
+
+    cdef int32_t insert(self, int32_t row, int32_t level) except -1 nogil:
+        """Adds the open element at `level`, which must not be there, to a set."""
+        cdef int32_t made = self.free_entry
+        cdef int32_t before = -1
+        cdef int32_t entry = self.heads[row]
+        if made >= 0:
+            self.free_entry = self.pool[made].next
+        else:
+            made = <int32_t>self.pool.size()
+            self.pool.resize(made + 1)
+        self.touched[level - 1].push_back(row)
+        while entry >= 0 and self.pool[entry].level > level:
+            before = entry
+            entry = self.pool[entry].next
+        self.pool[made] = BranchID(entry, level, 0, 0, 0)
+        if before < 0:
+            self.heads[row] = made
+        else:
+            self.pool[before].next = made
+        self.stack[level - 1].changed = self.clock
+        return made
+
+    cdef int insert_pending(self, int32_t row, int32_t level) except -1 nogil:
+        """Notes that the open element at `level` can stand for the row's ordered child. It counts when it ends."""
+        if self.entry(row, level) < 0:
+            self.insert(row, level)
+            self.pending[level - 1].push_back(row)
+        return 0
+
+    cdef int climb(self, const SegmentStep* step) except -1 nogil:
+        """TestPC and TestAD on sets: `levels` becomes the set of levels where `step` can be, given that of the step below."""
+        cdef int32_t level, limit
+        cdef size_t i
+        self.above.clear()
+        if not step.at_least:
+            for i in range(self.levels.size()):
+                level = self.levels[i] - step.distance
+                if level >= step.lowest and (step.symbol == ANY or self.stack[level - 1].symbol == step.symbol):
+                    self.above.push_back(level)
+        elif self.levels.size():
+            limit = self.levels[0] - step.distance
+            if step.symbol == ANY:
+                for level in range(limit, step.lowest - 1, -1):
+                    self.above.push_back(level)
+            else:
+                level = self.latest[step.symbol]
+                while level > limit and level > 0:
+                    level = self.stack[level - 1].same_above
+                while level > 0:
+                    self.above.push_back(level)
+                    level = self.stack[level - 1].same_above
+        self.levels.swap(self.above)
+        return 0
+
+    cdef int touch_segment(self, int32_t segment) except -1 nogil:
+        if not self.states[segment].touched:
+            self.states[segment].touched = True
+            self.touched_segments.push_back(segment)
+        return 0
+
+    cdef int add_candidate(self, int32_t segment, int32_t profile, uint32_t position) except -1 nogil:
+        self.touch_segment(segment)
+        self.states[segment].candidates.push_back(Candidate(profile, position))
+        self.states[segment].changed = self.clock
+        return 0
