@@ -4,7 +4,8 @@ An engine in Cython derives from `Engine` and `Scratch` and overrides the four k
 plain Python (`reference`) overrides `match` itself and sets `native = False`.
 """
 
-from libcpp.algorithm cimport sort
+from libc.string cimport memcpy
+from libcpp.algorithm cimport is_sorted, sort
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -97,11 +98,12 @@ cdef class Engine:
                     break
                 self.feed(scratch, document.codes.data(), number)
             self.finish(scratch, &keys)
-            sort(keys.begin(), keys.end())
+            if not is_sorted(keys.begin(), keys.end()):
+                sort(keys.begin(), keys.end())
         result = np.empty(keys.size(), dtype=np.int32)
         cdef int32_t[::1] view = result
-        for i in range(<Py_ssize_t>keys.size()):
-            view[i] = keys[i]
+        if keys.size():
+            memcpy(&view[0], keys.data(), keys.size() * sizeof(int32_t))
         return result
 
     cpdef Scratch scratch(self):

@@ -1,0 +1,7 @@
+"""`python -m xsift.cli` is `xsift`."""
+
+import sys
+
+from xsift.cli import main
+
+sys.exit(main())

@@ -1,0 +1,28 @@
+from libcpp.vector cimport vector
+
+from xsift.native.tables cimport BytesTable
+from xsift.native.types cimport int32_t, int64_t, uint8_t
+
+cdef enum RowFlag:
+    EXACT = 1     # the patterns decide alone; else lxml verifies what passes them
+    ALWAYS = 2    # no pattern: every document passes
+    NEVER = 4     # no document can match
+    ORDERED = 8   # asked for with ordered=True
+    REMOVED = 16
+
+
+cdef class Rows:
+    # Row r is the r-th subscription that was added. Its id is number row_id[r] in `ids`.
+    cdef BytesTable ids
+    cdef vector[int32_t] id_row          # by id number: the row that has it now, or -1
+    cdef vector[int32_t] row_id
+    cdef vector[char] texts              # the expressions, UTF-8, one after the other
+    cdef vector[int64_t] text_ends       # by row: where its text ends
+    cdef vector[uint8_t] flags           # by row: RowFlag bits
+    cdef vector[uint8_t] selects         # by row: what it selects (xpath.compiler's numbers)
+    # A row's alternatives: it passes if one of its patterns matches.
+    cdef vector[int64_t] alternative_ends
+    cdef vector[int32_t] alternative_pattern   # number of the pattern's key in `patterns`
+    cdef vector[int32_t] alternative_output    # the step whose element is selected
+    cdef BytesTable patterns
+    cdef readonly Py_ssize_t count       # rows that are not removed
