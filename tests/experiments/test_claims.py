@@ -147,20 +147,17 @@ def test_axes_of_names_are_numbered() -> None:
 
 def test_evidence_is_the_sides_of_the_comparison_and_their_ratio() -> None:
     evidence = Check('y("A", last) <= 0.3 * y("B", last)', SETTING).evidence(numbers)
-    assert [text for text, _ in evidence] == [
-        "y('A', last)",
-        "0.3 * y('B', last)",
-        "(y('A', last)) / (0.3 * y('B', last))",
+    assert evidence == [
+        ('y("A", last)', Number(4.0, "s")),
+        ('y("B", last)', Number(32.0, "s")),
+        ("ratio", Number(0.125)),
     ]
-    assert evidence[0][1] == Number(4.0, "s")
-    assert evidence[1][1].unit == "s"
-    assert evidence[2][1] == Number(4.0 / 9.6, "")
 
 
 def test_evidence_without_a_second_side() -> None:
-    assert Check('rising(y("A"))', SETTING).evidence(numbers) == [("y('A')", Row({0: 1.0, 1: 2.0, 2: 4.0}, "s"))]
+    assert Check('rising(y("A"))', SETTING).evidence(numbers) == [('y("A")', Row({0: 1.0, 1: 2.0, 2: 4.0}, "s"))]
     (ratio,) = Check('always(0.1 <= y("A") / y("B") <= 1)', SETTING).evidence(numbers)
-    assert ratio == ("y('A') / y('B')", Row({0: 0.5, 1: 0.25, 2: 0.125}))
+    assert ratio == ('y("A") / y("B")', Row({0: 0.5, 1: 0.25, 2: 0.125}))
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)

@@ -9,6 +9,7 @@ before an hour of measuring. docs/experiments.md describes the language.
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -119,33 +120,37 @@ class Check:
         raise self.error("it gives a number, not true or false", hint="compare it with something")
 
     def evidence(self, numbers: Numbers) -> list[tuple[str, Number | Row]]:
-        """The numbers that decide: the sides of the first comparison that are not constant, and their ratio."""
-        nodes = self._decisive()
+        """The numbers that decide: the sides of the first comparison, constant factors aside, and their ratio."""
         evaluation = _Evaluation(self, numbers)
         found: list[tuple[str, Number | Row]] = []
-        for node in nodes:
+        for node in self._decisive():
             value = evaluation.of(node)
             if isinstance(value, Number | Row):
-                found.append((ast.unparse(node), value))
+                found.append((ast.get_source_segment(self.text, node) or "", value))
         if len(found) == 2:
-            (left, a), (right, b) = found
-            try:
-                ratio = evaluation.combine(operator.truediv, a, b)
-            except NotMeasured:
-                return found
-            found.append((f"({left}) / ({right})" if isinstance(nodes[1], ast.BinOp) else f"{left} / {right}", ratio))
+            with contextlib.suppress(NotMeasured):
+                found.append(("ratio", evaluation.combine(operator.truediv, found[0][1], found[1][1])))
         return found
 
     def _decisive(self) -> list[ast.expr]:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Compare):
-                return [side for side in (node.left, *node.comparators) if not self._constant(side)]
+                return [self._bare(side) for side in (node.left, *node.comparators) if not self._constant(side)]
             if isinstance(node, ast.Call) and _called(node) in ("rising", "falling", "flat"):
                 return [node.args[0]]
         return [self.tree]
 
     def _constant(self, node: ast.expr) -> bool:
         return not any(isinstance(part, ast.Call) for part in ast.walk(node))
+
+    def _bare(self, node: ast.expr) -> ast.expr:
+        """`0.3 * y("A")` without the factor: what it is compared with is what one wants to see."""
+        match node:
+            case ast.BinOp(left=left, op=ast.Mult(), right=right) if self._constant(left):
+                return self._bare(right)
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right) if self._constant(right):
+                return self._bare(left)
+        return node
 
     def error(self, message: str, hint: str = "") -> ExperimentError:
         return ExperimentError("bad-check", f"{self.text!r}: {message}", place=self.place, hint=hint)

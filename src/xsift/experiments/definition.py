@@ -20,7 +20,7 @@ from xsift.experiments.tables import Table, nearest
 __all__ = ["Claim", "Experiment", "Figure", "Series", "Vary", "load", "names", "overlaid", "read"]
 
 FOLDER = Path(__file__).parent / "definitions"
-PEERS = ("lxml-loop", "lxml-union", "lxml-xslt")
+PEERS = ("lxml-loop", "lxml-block", "lxml-xslt")
 LEAST_ROUNDS = 3
 
 X = float | str

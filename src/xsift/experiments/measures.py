@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from statistics import mean, median, quantiles
 from typing import Any
 
-__all__ = ["MEASURES", "Summary", "described", "is_measure", "numbers", "properties_among", "summary", "unit_of"]
+__all__ = [
+    "MEASURES",
+    "Summary",
+    "described",
+    "is_measure",
+    "numbers",
+    "properties_among",
+    "summary",
+    "titled",
+    "unit_of",
+]
 
 Record = Mapping[str, Any]
 
@@ -104,6 +114,11 @@ def described(name: str) -> str:
         return MEASURES[name].title
     family, _, member = name.partition(".")
     return f"{FAMILIES[family][1]} {member.replace('_', ' ')}".strip()
+
+
+def titled(name: str, show: str) -> str:
+    """A measure in words as a figure shows it."""
+    return described(name) if show == "value" else f"scale-up of {described(name)}"
 
 
 def properties_among(names: list[str]) -> list[str]:

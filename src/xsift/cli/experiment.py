@@ -1,0 +1,131 @@
+"""`xsift experiment`: runs the experiments of the papers, and ours, and reports on their claims."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from xsift.experiments.definition import Experiment, load, names
+from xsift.experiments.plan import Point
+from xsift.experiments.report import terminal, write
+from xsift.experiments.results import Results
+from xsift.experiments.runner import Estimate, Progress
+from xsift.experiments.runner import run as run_experiment
+from xsift.experiments.store import Measured, Store
+
+__all__ = ["HELP", "NAME", "configure", "run"]
+
+NAME = "experiment"
+HELP = "run the experiments of the papers and report on their claims"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the subcommand's arguments."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="the experiments that there are")
+    running = actions.add_parser("run", help="measure, and write the report")
+    running.add_argument(
+        "names", nargs="+", metavar="NAME", help="an experiment's name, or a path that ends in .toml"
+    )
+    running.add_argument(
+        "--scale", type=float, default=1.0, help="multiplies subscriptions and documents (default 1)"
+    )
+    running.add_argument("--output", type=Path, metavar="DIR", help="where results go (default results/NAME)")
+    running.add_argument("--figures", nargs="+", default=[], metavar="ID", help="only these figures")
+    running.add_argument("--fresh", action="store_true", help="measure again what is already there")
+    running.add_argument("--quiet", action="store_true", help="no progress, no tables")
+    reporting = actions.add_parser("report", help="the report of a run once more, from what is stored")
+    reporting.add_argument("folder", type=Path, metavar="DIR", help="what `run` wrote")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does what the arguments say; the exit code."""
+    actions = {"list": _list, "run": _run, "report": _report}
+    return actions[arguments.action](arguments)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    for name in names():
+        experiment = load(name)
+        measured = [figure for figure in experiment.figures if figure.measured_in == figure.id]
+        points = sum(len(figure.vary.values) for figure in measured)
+        claims = sum(len(figure.claims) for figure in experiment.figures)
+        print(f"{name:<12} {experiment.title}")
+        print(f"{'':<12} figures: {', '.join(figure.id for figure in experiment.figures)}")
+        print(f"{'':<12} {points} points, {claims} claims, about {experiment.minutes:g} minutes at most\n")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    experiments = [load(name).chosen(arguments.figures) for name in arguments.names]
+    for experiment in experiments:
+        folder = _folder(arguments, experiment, len(experiments))
+        store = Store(folder)
+        progress = Progress() if arguments.quiet else _Bar(experiment)
+        try:
+            run_experiment(experiment, store, scale=arguments.scale, fresh=arguments.fresh, progress=progress)
+        except KeyboardInterrupt:
+            print(f"\ninterrupted; the same command goes on from here ({folder})", file=sys.stderr)
+            return 130
+        finally:
+            progress.close()
+        _show(store, arguments.quiet)
+    return 0
+
+
+def _folder(arguments: argparse.Namespace, experiment: Experiment, number: int) -> Path:
+    if arguments.output is None:
+        return Path("results") / experiment.name
+    given: Path = arguments.output
+    return given if number == 1 else given / experiment.name
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    _show(Store(arguments.folder), False)
+    return 0
+
+
+def _show(store: Store, quiet: bool) -> Results:
+    results, path = write(store)
+    if not quiet:
+        print(terminal(results))
+        print()
+    print(path)
+    return results
+
+
+class _Bar(Progress):
+    """The runner's progress: a bar over the points, with what it is doing and the time left."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.bar: tqdm[Any] | None = None
+
+    def start(self, estimate: Estimate) -> None:
+        tqdm.monitor_interval = 0  # its thread must not be there when workers are forked
+        layout = "{desc} {bar} {n_fmt}/{total_fmt} points, {elapsed}{postfix}"
+        self.bar = tqdm(total=len(estimate.left), desc=self.experiment.name, bar_format=layout, file=sys.stderr)
+
+    def point(self, point: Point, estimate: Estimate) -> None:
+        left = round(estimate.seconds_left)
+        self.now = f"about {left // 60}:{left % 60:02d} left; {point.figure.id}, {point.text}"
+        self.step("")
+
+    def step(self, text: str) -> None:
+        if self.bar is not None:
+            self.bar.set_postfix_str(f"{self.now}; {text}" if text else self.now)
+
+    def done(self, point: Point, measured: Measured, resumed: bool, estimate: Estimate) -> None:
+        if self.bar is None or resumed:
+            return
+        for label, reason in measured.failures.items():
+            self.bar.write(f"{point.figure.id}, {point.text}: {label}: {reason}", file=sys.stderr)
+        self.bar.update()
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()

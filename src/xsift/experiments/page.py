@@ -1,0 +1,319 @@
+"""The HTML report: one file that needs nothing else. Style, plots and data are all in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+
+from xsift.experiments.claims import Number, Row
+from xsift.experiments.definition import Figure
+from xsift.experiments.exports import as_csv, summaries
+from xsift.experiments.markup import element, text
+from xsift.experiments.measures import Summary, described, titled, unit_of
+from xsift.experiments.plot import Axis, Line, Mark, plot
+from xsift.experiments.plot import described as spoken
+from xsift.experiments.quantities import quantity
+from xsift.experiments.results import HOLDS, NOT_MEASURED, Results, Verdict
+from xsift.experiments.style import STYLE
+
+__all__ = ["page"]
+
+# Hovering over a line or its label fades the others. Everything else works without scripts.
+SCRIPT = """
+for (const plot of document.querySelectorAll("svg.plot")) {
+  for (const part of plot.querySelectorAll(".series")) {
+    const all = plot.querySelectorAll(`.series[data-series="${part.dataset.series}"]`);
+    const focus = on => {
+      plot.classList.toggle("focused", on);
+      all.forEach(series => series.classList.toggle("focus", on));
+    };
+    part.addEventListener("mouseenter", () => focus(true));
+    part.addEventListener("mouseleave", () => focus(false));
+  }
+}
+"""
+
+
+def page(results: Results) -> str:
+    """The whole report."""
+    experiment = results.experiment
+    body = element(
+        "main",
+        _header(results),
+        _overview(results),
+        *(_section(results, figure) for figure in experiment.figures),
+        _footer(results),
+    )
+    data = json.dumps(list(summaries(results))).replace("<", "\\u003c")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+            f"<title>{text(experiment.title)}: xsift experiment</title><style>{STYLE}</style></head><body>",
+            body,
+            f'<script type="application/json" id="numbers">{data}</script><script>{SCRIPT}</script>',
+            "</body></html>",
+        ]
+    )
+
+
+def _header(results: Results) -> str:
+    experiment, run = results.experiment, results.run
+    machine = run["machine"]
+    memory = f", {quantity(machine['memory_bytes'], 'B')}" if machine.get("memory_bytes") else ""
+    facts = {
+        "Machine": f"{machine['processor']}, {machine['cores']} cores{memory}",
+        "System": machine["system"],
+        "Versions": f"xsift {machine['xsift']}{_commit(machine)}, Python {machine['python']}, "
+        f"lxml {machine['lxml']} (libxml2 {machine['libxml2']})",
+        "Measured": f"{run['written_at'][:10]}{'' if run['finished'] else ' (not finished)'}",
+        "Scale": f"{results.scale:g}"
+        + ("" if results.scale == 1 else " of the definition's subscriptions and documents"),
+    }
+    listed = "".join(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in facts.items())
+    about = "".join(element("p", text(paragraph)) for paragraph in _paragraphs(experiment.about))
+    return element(
+        "header",
+        element("h1", text(experiment.title)),
+        element("p", text(experiment.paper), kind="paper"),
+        element("div", about, kind="about"),
+        element("dl", listed, kind="facts"),
+    )
+
+
+def _commit(machine: dict[str, str]) -> str:
+    return f" ({machine['commit']})" if machine.get("commit") else ""
+
+
+def _paragraphs(plain: str) -> list[str]:
+    return [paragraph for paragraph in plain.split("\n\n") if paragraph.strip()]
+
+
+def _overview(results: Results) -> str:
+    verdicts = results.all_verdicts()
+    if not verdicts:
+        return ""
+    holding = sum(verdict.state == HOLDS for _, verdict in verdicts)
+    unknown = sum(verdict.state == NOT_MEASURED for _, verdict in verdicts)
+    heading = f"{holding} of {len(verdicts)} claims hold" + (f", {unknown} not measured" if unknown else "")
+    rows = [
+        element(
+            "tr",
+            element("td", _badge(verdict)),
+            element("td", text(verdict.claim.says)),
+            element("td", element("a", text(_called(figure)), href=f"#{_anchor(figure)}")),
+        )
+        for figure, verdict in verdicts
+    ]
+    return element("section", element("h2", text(heading)), element("table", *rows), kind="card overview")
+
+
+def _badge(verdict: Verdict) -> str:
+    return element("span", text(verdict.state), kind=f"badge {verdict.state.replace(' ', '-')}")
+
+
+def _anchor(figure: Figure) -> str:
+    return "figure-" + "".join(c if c.isalnum() else "-" for c in figure.id)
+
+
+def _called(figure: Figure) -> str:
+    return f"Figure {figure.id}" if figure.id[:1].isdigit() else figure.id
+
+
+def _section(results: Results, figure: Figure) -> str:
+    verdicts = results.verdicts(figure)
+    place = element("div", text(figure.place), kind="place") if figure.place else ""
+    heading = element("div", element("h2", text(f"{_called(figure)} · {figure.title}")), place, kind="heading")
+    notes = "".join(element("p", text(paragraph)) for paragraph in _paragraphs(figure.note))
+    shown = element(
+        "div",
+        *(_plot(results, figure, measure) for measure in figure.measures),
+        element("div", notes, kind="note") if notes else "",
+        _failures(results, figure),
+        _numbers(results, figure),
+        _workloads(results, figure),
+        kind="shown",
+    )
+    claims = element("div", *(_claim(results, figure, verdict) for verdict in verdicts)) if verdicts else ""
+    kind = "figure with-claims" if verdicts else "figure"
+    return element("section", element("div", heading, shown, claims, kind=kind), kind="card", id=_anchor(figure))
+
+
+def _plot(results: Results, figure: Figure, measure: str) -> str:
+    unit = unit_of(measure)
+    positions = range(len(figure.vary.values))
+    numbers = [value for at in positions if not isinstance(value := results.x(figure, at), str)]
+    names = [results.x_text(figure, at) for at in positions] if figure.vary.categories else []
+    lines = [Line(one.label, _marks(results, figure, measure, one.label)) for one in figure.series]
+    x_unit = {"bytes": "B", "seconds": "s", "": ""}[figure.vary.unit]
+    x = Axis(figure.vary.label, x_unit, figure.x_scale == "log", numbers, names, figure.vary.labels)
+    y = Axis("", unit, figure.y_scale == "log" and figure.show == "value")
+    title = f"{titled(measure, figure.show)}{' (log scale)' if y.log else ''}"
+    return element("div", text(title[:1].upper() + title[1:]), kind="plot-title") + plot(
+        lines, x, y, f"{title} over {x.label}"
+    )
+
+
+def _marks(results: Results, figure: Figure, measure: str, label: str) -> list[Mark]:
+    unit = unit_of(measure)
+    marks = []
+    for at, one in sorted(results.shown(figure, measure, label).items()):
+        quartiles = (one.lower_quartile, one.upper_quartile)
+        said = spoken(label, results.x_text(figure, at), one.median, unit, quartiles, one.number)
+        x = results.x(figure, at)
+        place = float(at) if isinstance(x, str) else float(x)
+        marks.append(Mark(place, one.median, *quartiles, one.least, one.most, said))
+    return marks
+
+
+def _failures(results: Results, figure: Figure) -> str:
+    lines = [
+        element(
+            "div",
+            element("b", text(f"{one.label}{f' at {one.x}' if one.x else ' left out'}")),
+            text(f": {one.reason}"),
+            kind="failure" if one.x else "left-out",
+        )
+        for one in results.failures(figure)
+    ]
+    return "".join(lines)
+
+
+def _claim(results: Results, figure: Figure, verdict: Verdict) -> str:
+    claim = verdict.claim
+    alike = f"the same in {verdict.rounds_alike} of {verdict.rounds} rounds" if verdict.rounds > 1 else ""
+    reason = element("p", text(f"{verdict.reason}."), kind="soft") if verdict.reason else ""
+    return element(
+        "div",
+        element("div", _badge(verdict), element("span", text(alike), kind="alike")),
+        element("p", text(claim.says)),
+        element("div", text(claim.place), kind="place") if claim.place else "",
+        element("code", text(claim.check.text), kind="check"),
+        reason,
+        _evidence(results, figure, verdict.evidence),
+        *(element("p", text(paragraph), kind="why") for paragraph in _paragraphs(claim.note)),
+        kind="claim",
+    )
+
+
+def _evidence(results: Results, figure: Figure, evidence: Sequence[tuple[str, Number | Row]]) -> str:
+    if not evidence:
+        return ""
+    positions = sorted({at for _, value in evidence if isinstance(value, Row) for at in value.points})
+    if not positions:
+        rows = [_pair(expression, value) for expression, value in evidence if isinstance(value, Number)]
+        return element("div", element("table", element("tbody", *rows)), kind="evidence")
+    head = [element("th", *_expression(expression), kind=_emphasis(expression)) for expression, _ in evidence]
+    rows = [
+        element(
+            "tr",
+            element("th", text(results.x_text(figure, at))),
+            *(element("td", text(_at(value, at)), kind=_emphasis(expression)) for expression, value in evidence),
+        )
+        for at in positions
+    ]
+    heading = element("thead", element("tr", element("th", text(figure.vary.label)), *head))
+    return element("div", element("table", heading, element("tbody", *rows)), kind="evidence")
+
+
+def _pair(expression: str, value: Number) -> str:
+    number = element("td", text(quantity(value.value, value.unit)), kind=_emphasis(expression))
+    return element("tr", element("th", *_expression(expression), kind=_emphasis(expression)), number)
+
+
+def _expression(expression: str) -> list[str]:
+    return [text(expression)] if expression == "ratio" else [element("code", text(expression))]
+
+
+def _emphasis(expression: str) -> str | None:
+    return "ratio" if expression == "ratio" else None
+
+
+def _at(value: Number | Row, at: int) -> str:
+    number = value.value if isinstance(value, Number) else value.points.get(at)
+    return "" if number is None else quantity(number, value.unit)
+
+
+def _numbers(results: Results, figure: Figure) -> str:
+    """The numbers behind the plots, a table a measure."""
+    tables = []
+    for measure in figure.all_measures:
+        unit = unit_of(measure)
+        head = element(
+            "tr", element("th", text(figure.vary.label)), *(element("th", text(s.label)) for s in figure.series)
+        )
+        rows = []
+        for at in range(len(figure.vary.values)):
+            cells = [results.summary(figure, measure, series.label, at) for series in figure.series]
+            rows.append(
+                element("tr", element("th", text(results.x_text(figure, at))), *(_cell(cell, unit) for cell in cells))
+            )
+        caption = element("caption", text(described(measure)))
+        tables.append(element("table", caption, element("thead", head), element("tbody", *rows)))
+    return element("details", element("summary", "Numbers"), element("div", *tables, kind="numbers"))
+
+
+def _cell(one: Summary | None, unit: str) -> str:
+    if one is None:
+        return element("td", "–")
+    spread = (
+        f"{quantity(one.lower_quartile, unit)} to {quantity(one.upper_quartile, unit)}" if one.number > 1 else None
+    )
+    return element("td", text(quantity(one.median, unit)), title=spread)
+
+
+WORKLOAD = {
+    "documents": "documents",
+    "document_bytes": "bytes each",
+    "elements": "elements each",
+    "depth": "depth",
+    "subscriptions": "subscriptions",
+    "patterns": "distinct patterns",
+    "match_share": "matched by a document",
+}
+
+
+def _workloads(results: Results, figure: Figure) -> str:
+    """What the workloads were like."""
+    rows = []
+    for at in range(len(figure.vary.values)):
+        measured = results.points.get((figure.measured_in, at))
+        for facts in measured.workloads if measured else ():
+            cells = [_fact(key, facts.get(key)) for key in WORKLOAD]
+            rows.append(
+                element(
+                    "tr", element("th", text(results.x_text(figure, at))), *(element("td", text(c)) for c in cells)
+                )
+            )
+    if not rows:
+        return ""
+    head = element(
+        "tr", element("th", text(figure.vary.label)), *(element("th", text(name)) for name in WORKLOAD.values())
+    )
+    table = element("table", element("thead", head), element("tbody", *rows))
+    return element("details", element("summary", "Workload"), element("div", table, kind="numbers"))
+
+
+def _fact(key: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{100 * value:.2g} %" if key == "match_share" else f"{value:,.5g}" if value < 10000 else f"{value:,.0f}"
+
+
+def _footer(results: Results) -> str:
+    encoded = base64.b64encode(as_csv(results).encode()).decode()
+    name = results.experiment.name
+    link = element("a", "the numbers as CSV", href=f"data:text/csv;base64,{encoded}", download=f"{name}.csv")
+    return element(
+        "footer",
+        element(
+            "p",
+            "Points are medians over the rounds; bands are the quartiles, whiskers the least and the most. In a "
+            "round every engine goes through all documents once, one engine after the other. All engines gave the "
+            "same answer, checked before anything was timed, unless a red box says otherwise. Download ",
+            link,
+            "; every single timing is in <code>timings.parquet</code> beside this file.",
+        ),
+        element("details", element("summary", "The definition"), element("pre", text(results.experiment.text))),
+    )

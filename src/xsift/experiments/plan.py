@@ -1,0 +1,237 @@
+"""Plans: what there is to measure, point by point, once a definition's defaults, overrides and scale are worked out.
+
+A point is one value of a figure's axis, with all series that are measured there. It is measured as a whole, engines
+in turn, so that whatever disturbs the machine disturbs all of them; so it is also stored and resumed as a whole. Its
+key is a digest of all that its numbers depend on: the resolved workload, the engines with their options and their
+compiled code, the way of measuring.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xsift.engines import ENGINES, create, engine_class
+from xsift.errors import XsiftError
+from xsift.experiments.definition import Experiment, Figure, Series, X, overlaid
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.measures import properties_among
+from xsift.experiments.tables import nearest
+from xsift.experiments.workloads import check
+
+__all__ = ["Entry", "Plan", "Point", "make_plan"]
+
+FORMAT = 1  # of a stored point; another number makes all stored points be measured again
+FEWEST_DOCUMENTS = 5
+MEASURING = 0.7  # share of an experiment's minutes that rounds may take; the rest is for making workloads and indexes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One series at one point: all that its measurement depends on."""
+
+    series: Series
+    options: Mapping[str, Any]
+    workload: Mapping[str, Any]
+    ordered: bool
+
+    @property
+    def label(self) -> str:
+        return self.series.label
+
+    def described(self) -> dict[str, Any]:
+        """What a record says of it, and what goes into the point's key."""
+        return {
+            "label": self.label,
+            "engine": self.series.engine,
+            "peer": self.series.peer,
+            "options": dict(self.options),
+            "workload": self.workload,
+            "ordered": self.ordered,
+            "deduplicate": self.series.deduplicate,
+        }
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of a figure's axis and what is measured there."""
+
+    figure: Figure
+    position: int
+    x: X  # as the file says it
+    x_measured: X  # as it was scaled
+    entries: tuple[Entry, ...]
+    additions: int
+    seconds: float
+    properties: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """A digest of all that the point's numbers depend on."""
+        parts = {
+            "format": FORMAT,
+            "entries": [entry.described() for entry in self.entries],
+            "code": [_code(entry.series.engine) for entry in self.entries],
+            "measuring": [self.figure.warm_up, self.figure.repeats, self.seconds, self.additions],
+            "drop_order_dependent": self.figure.drop_order_dependent,
+            "properties": self.properties,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]
+
+    @property
+    def subscriptions(self) -> int:
+        """The number of subscriptions, for estimates."""
+        return max((_number(entry.workload, "subscriptions") for entry in self.entries), default=0)
+
+    @property
+    def text(self) -> str:
+        vary = self.figure.vary
+        return f"{vary.label} {vary.text(self.position)}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All points of an experiment, and the series that are left out."""
+
+    experiment: Experiment
+    scale: float
+    points: tuple[Point, ...]
+    missing: Mapping[str, str]  # engine -> why it is not measured
+
+
+def make_plan(experiment: Experiment, scale: float = 1.0) -> Plan:
+    """Works out every point. Raises ExperimentError if an engine, an option or a parameter does not exist."""
+    if not 0 < scale <= 100:
+        raise ExperimentError("bad-scale", f"the scale is {scale:g}", hint="a number above 0, at most 100")
+    measured = [figure for figure in experiment.figures if figure.measured_in == figure.id]
+    missing: dict[str, str] = {}
+    for figure in measured:
+        _check_engines(figure, missing)
+    rounds_at_most = sum(len(figure.vary.values) * figure.seconds for figure in measured)
+    share = min(1.0, experiment.minutes * 60 * MEASURING / rounds_at_most) if rounds_at_most else 1.0
+    points = []
+    for figure in measured:
+        shown = [other for other in experiment.figures if other.measured_in == figure.id]
+        properties = properties_among([measure for other in shown for measure in other.all_measures])
+        for position in range(len(figure.vary.values)):
+            points.append(_point(figure, position, scale, round(figure.seconds * share, 3), properties, missing))
+    return Plan(experiment, scale, tuple(points), missing)
+
+
+def _point(
+    figure: Figure, position: int, scale: float, seconds: float, properties: list[str], missing: Mapping[str, str]
+) -> Point:
+    settings = figure.vary.settings(position)
+    x = figure.vary.values[position]
+    entries = [
+        _entry(figure, series, settings, scale)
+        for series in figure.series
+        if series.engine not in missing and (series.until is None or isinstance(x, str) or x <= series.until)
+    ]
+    scaled = _scaled_number(figure.vary.parameter, x, scale)
+    return Point(
+        figure, position, x, scaled, tuple(entries), _whole(figure.additions, scale, 0), seconds, tuple(properties)
+    )
+
+
+def _entry(figure: Figure, series: Series, settings: Mapping[str, Any], scale: float) -> Entry:
+    workload = overlaid(figure.workload, series.workload)
+    options = dict(series.options)
+    for name, value in settings.items():
+        kind, dot, member = name.partition(".")
+        if not dot:
+            workload[kind] = value
+        elif kind != "option":
+            workload[kind] = {**workload.get(kind, {}), member: value}
+        elif series.engine and member in engine_class(series.engine).options:
+            options[member] = value
+    workload = _scaled(workload, scale)
+    try:
+        check(workload)
+    except XsiftError as error:
+        place = f"{figure.where}, workload of series {series.label!r}"
+        raise ExperimentError(error.code, error.message, place=place, hint=error.hint) from None
+    asked = workload.get("subscriptions", {}).get("ordered", False)
+    ordered = bool(asked) if series.ordered is None else series.ordered
+    return Entry(series, options, workload, ordered)
+
+
+def _scaled(workload: Mapping[str, Any], scale: float) -> dict[str, Any]:
+    """The workload with its numbers of documents and subscriptions multiplied."""
+    scaled = dict(workload)
+    for part in ("documents", "subscriptions"):
+        table = scaled.get(part, {})
+        if "number" in table:
+            scaled[part] = {**table, "number": _scaled_number(f"{part}.number", table["number"], scale)}
+    if "mix" in scaled:
+        scaled["mix"] = [_scaled(part, scale) for part in scaled["mix"]]
+    return scaled
+
+
+def _scaled_number(parameter: str, value: X, scale: float) -> X:
+    if parameter == "subscriptions.number":
+        return _whole(value, scale, 1)
+    if parameter == "documents.number":
+        return _whole(value, scale, min(FEWEST_DOCUMENTS, int(value)))
+    return value
+
+
+def _whole(value: X, scale: float, least: int) -> int:
+    return max(least, round(float(value) * scale))
+
+
+def _number(workload: Mapping[str, Any], part: str) -> int:
+    table = workload.get(part, {})
+    return int(table.get("number", len(table.get("texts", ()))))
+
+
+def _check_engines(figure: Figure, missing: dict[str, str]) -> None:
+    option = figure.vary.parameter.partition("option.")[2]
+    takers = 0
+    for series in figure.series:
+        if not series.engine or series.engine in missing:
+            continue
+        place = f"{figure.where}, series {series.label!r}"
+        reason = _why_missing(series.engine)
+        if reason:
+            if not series.may_be_missing:
+                raise ExperimentError("no-engine", reason, place=place, hint='if_missing = "skip" leaves it out')
+            missing[series.engine] = reason
+            continue
+        try:
+            create(series.engine, **series.options)
+        except XsiftError as error:
+            raise ExperimentError("bad-option", error.message, place=place, hint=error.hint) from None
+        takers += option in engine_class(series.engine).options
+    if option and not takers:
+        raise ExperimentError("bad-option", f"no series has an engine with an option {option!r}", place=figure.where)
+
+
+def _why_missing(engine: str) -> str:
+    if engine not in ENGINES:
+        return f"there is no engine {engine!r}: {nearest(engine, ENGINES)}"
+    try:
+        engine_class(engine)
+    except ImportError as error:
+        return f"engine {engine!r} is not built: {error}"
+    return ""
+
+
+@cache
+def _code(engine: str) -> str:
+    """A digest of an engine's code, and of the classes it derives from: rebuilt, it is measured again."""
+    if not engine:
+        return ""
+    digest = hashlib.sha256()
+    for kind in engine_class(engine).__mro__:
+        module = inspect.getmodule(kind)
+        path = getattr(module, "__file__", None)
+        if path and module is not None and module.__name__.startswith("xsift."):
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest()[:16]

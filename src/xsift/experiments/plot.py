@@ -1,0 +1,315 @@
+"""Plots as SVG, drawn here so that a report needs nothing but a browser.
+
+A plot is a list of lines over one axis (or of bars over names). Lines are labelled at their ends, which spares the
+reader the way from line to legend; the labels are pushed apart where lines end close together. Colours come from the
+page's style sheet by number, so that light and dark pages have their own; the shapes of markers tell lines apart
+without colours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xsift.experiments.markup import element, text
+from xsift.experiments.quantities import quantity, short
+
+__all__ = ["Axis", "Line", "Mark", "described", "plot"]
+
+WIDTH, HEIGHT = 760.0, 400.0
+TOP, BOTTOM, LEFT = 16.0, 52.0, 74.0
+CHARACTER = 6.9  # width of a character of a label, about
+LABEL_HEIGHT = 16.0
+TICK_GAP = 8.0  # between the labels of two ticks
+SHAPES = 6
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point of a line: where, its value, its spread, and what to say of it."""
+
+    x: float
+    y: float
+    lower: float
+    upper: float
+    least: float
+    most: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A labelled series."""
+
+    label: str
+    marks: Sequence[Mark]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows. `names` makes it one of categories: the x of marks are then 0, 1, 2 …"""
+
+    label: str
+    unit: str = ""
+    log: bool = False
+    values: Sequence[float] = ()  # where ticks are wanted, if there is room
+    names: Sequence[str] = ()
+    texts: Sequence[str] = ()  # for the ticks at `values`, instead of the numbers
+
+
+def plot(lines: Sequence[Line], x: Axis, y: Axis, description: str) -> str:
+    """The plot as an <svg> element."""
+    if not any(line.marks for line in lines):
+        return element("p", "Nothing was measured.", kind="empty")
+    frame = _Frame(lines, x, y)
+    body = frame.grid() + (frame.bars() if x.names else frame.lines()) + frame.end_labels()
+    return element("svg", body, kind="plot", viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=description)
+
+
+class _Scale:
+    """From values to places on the page."""
+
+    def __init__(self, low: float, high: float, start: float, end: float, log: bool) -> None:
+        self.log = log
+        self.low, self.high = (math.log10(low), math.log10(high)) if log else (low, high)
+        if self.low == self.high:
+            self.low, self.high = self.low - 0.5, self.high + 0.5
+        self.start, self.end = start, end
+
+    def __call__(self, value: float) -> float:
+        place = (math.log10(value) if value > 0 else self.low) if self.log else value
+        return self.start + (place - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+class _Frame:
+    """The plot's area, its scales, and the pieces drawn in it."""
+
+    def __init__(self, lines: Sequence[Line], x: Axis, y: Axis) -> None:
+        self.series = lines
+        self.x, self.y = x, y
+        longest = max(len(line.label) for line in lines)
+        self.right = WIDTH - min(240.0, 22 + longest * CHARACTER)
+        self.floor = HEIGHT - BOTTOM
+        self.x_scale = self._x_scale()
+        self.ticks, self.y_scale = self._y_scale()
+
+    def _marks(self) -> list[Mark]:
+        return [mark for line in self.series for mark in line.marks]
+
+    def _x_scale(self) -> _Scale:
+        if self.x.names:
+            return _Scale(-0.5, len(self.x.names) - 0.5, LEFT, self.right, False)
+        values = [*self.x.values, *(mark.x for mark in self._marks())]
+        padding = 0.0 if self.x.log else 0.02 * (max(values) - min(values))
+        return _Scale(
+            min(values) - padding,
+            max(values) + padding,
+            LEFT + 8 * self.x.log,
+            self.right - 8 * self.x.log,
+            self.x.log,
+        )
+
+    def _y_scale(self) -> tuple[list[float], _Scale]:
+        values = [value for mark in self._marks() for value in (mark.y, mark.lower, mark.upper)]
+        positive = [value for value in values if value > 0]
+        if self.y.log and positive:
+            ticks = (_binary_ticks if self.y.unit == "B" else _log_ticks)(min(positive), max(positive))
+            return ticks, _Scale(
+                min(ticks[0], min(positive) / 1.05), max(ticks[-1], max(positive) * 1.05), self.floor, TOP, True
+            )
+        ticks = _linear_ticks(min(0.0, min(values)), max(0.0, max(values)), self.y.unit)
+        return ticks, _Scale(min(ticks[0], min(values)), max(ticks[-1], max(values)), self.floor, TOP, False)
+
+    def grid(self) -> str:
+        parts = []
+        for tick in self.ticks:
+            place = self.y_scale(tick)
+            parts.append(self._across(place, "axis" if tick == 0 else "grid"))
+            parts.append(_text(short(tick, self.y.unit), LEFT - 8, place + 4, "tick", "end"))
+        parts.append(self._across(self.floor, "axis"))
+        for place, name in self._x_ticks():
+            if not self.x.names:
+                parts.append(element("line", kind="axis", x1=place, x2=place, y1=self.floor, y2=self.floor + 5))
+            parts.append(_text(name, place, self.floor + 19, "tick", "middle"))
+        parts.append(_text(self.x.label, (LEFT + self.right) / 2, HEIGHT - 10, "name", "middle"))
+        return "".join(parts)
+
+    def _across(self, place: float, kind: str) -> str:
+        return element("line", kind=kind, x1=LEFT, x2=self.right, y1=place, y2=place)
+
+    def _x_ticks(self) -> list[tuple[float, str]]:
+        """Places and labels of the ticks that there is room for: the last, then the first, then the rest."""
+        if self.x.names:
+            return [(self.x_scale(at), name) for at, name in enumerate(self.x.names)]
+        texts = self.x.texts or [short(value, self.x.unit) for value in self.x.values]
+        wanted = [(self.x_scale(value), name) for value, name in zip(self.x.values, texts, strict=True)]
+        taken: list[tuple[float, float]] = []
+        shown = []
+        for place, name in [*wanted[-1:], *wanted[:1], *wanted[1:-1]]:
+            half = len(name) * CHARACTER / 2 + TICK_GAP / 2
+            if all(place + half <= left or place - half >= right for left, right in taken):
+                taken.append((place - half, place + half))
+                shown.append((place, name))
+        return shown
+
+    def lines(self) -> str:
+        return "".join(self._line(number, line) for number, line in enumerate(self.series))
+
+    def _line(self, number: int, line: Line) -> str:
+        if not line.marks:
+            return ""
+        places = [(self.x_scale(mark.x), self.y_scale(mark.y), mark) for mark in line.marks]
+        upper = [(x, self.y_scale(mark.upper)) for x, _, mark in places]
+        lower = [(x, self.y_scale(mark.lower)) for x, _, mark in places]
+        return _series(
+            number,
+            element("polygon", kind="band", points=_points([*upper, *reversed(lower)])),
+            element("polyline", kind="line", points=_points([(x, y) for x, y, _ in places])),
+            *(self._mark(number, x, y, mark) for x, y, mark in places),
+        )
+
+    def _mark(self, number: int, x: float, y: float, mark: Mark) -> str:
+        ends = sorted((self.y_scale(mark.least), self.y_scale(mark.most)))
+        return element(
+            "g",
+            element("title", text(mark.text)),
+            element("line", kind="whisker", x1=x, x2=x, y1=max(TOP, ends[0]), y2=min(self.floor, ends[1])),
+            _shape(number, x, y),
+            element("circle", kind="target", cx=x, cy=y, r=11),
+            kind="mark",
+        )
+
+    def bars(self) -> str:
+        room = (self.x_scale(1) - self.x_scale(0)) * 0.8
+        width = room / len(self.series)
+        parts = []
+        for number, line in enumerate(self.series):
+            for mark in line.marks:
+                left = self.x_scale(mark.x) - room / 2 + number * width
+                top, bottom = sorted((self.y_scale(mark.y), min(self.floor, self.y_scale(0.0))))
+                upper, lower = self.y_scale(mark.upper), self.y_scale(mark.lower)
+                middle, height = left + width / 2, max(1.0, bottom - top)
+                parts.append(
+                    _series(
+                        number,
+                        element("title", text(mark.text)),
+                        element("rect", kind="bar", x=left + 1, y=top, width=max(1.0, width - 2), height=height),
+                        element("line", kind="whisker", x1=middle, x2=middle, y1=upper, y2=lower),
+                    )
+                )
+        return "".join(parts)
+
+    def end_labels(self) -> str:
+        """The series' labels to the right, in the order of the lines' ends, each tied to its end."""
+        ends = [
+            (self.y_scale(line.marks[-1].y), self.x_scale(line.marks[-1].x), number, line.label)
+            for number, line in enumerate(self.series)
+            if line.marks
+        ]
+        ends.sort()
+        last = self.right if self.x.names else self.x_scale(max(mark.x for mark in self._marks()))
+        early = [end for end in ends if not self.x.names and end[1] < last - 1]
+        ends = [end for end in ends if end not in early]
+        parts = [
+            _series(number, _text(label, x + 10, y + 4, "label", "start")) for y, x, number, label in early
+        ]  # a line that ends before the others has its label there
+        places = _apart([end[0] for end in ends], TOP + 4, self.floor)
+        for (y, x, number, label), place in zip(ends, places, strict=True):
+            if self.x.names:
+                sign = element("rect", kind="bar", x=self.right + 8, y=place - 5, width=9, height=9)
+            else:
+                start = (min(x + 8, self.right + 4), y)
+                sign = element(
+                    "polyline", kind="tie", points=_points([start, (self.right + 6, y), (self.right + 14, place)])
+                )
+            offset = 22 if self.x.names else 17
+            parts.append(_series(number, sign, _text(label, self.right + offset, place + 4, "label", "start")))
+        return "".join(parts)
+
+
+def _series(number: int, *content: str) -> str:
+    return element("g", *content, kind=f"series c{number % 12}", data_series=str(number))
+
+
+def _text(content: str, x: float, y: float, kind: str, anchor: str) -> str:
+    return element("text", text(content), kind=kind, x=x, y=y, text_anchor=anchor)
+
+
+def _points(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+
+def _shape(number: int, x: float, y: float) -> str:
+    """A marker: circle, square, triangle, diamond, triangle upside down, or a hollow circle."""
+    outlines: dict[int, list[tuple[float, float]]] = {
+        1: [(-4, -4), (4, -4), (4, 4), (-4, 4)],
+        2: [(0, -5.2), (5, 4), (-5, 4)],
+    }
+    outlines |= {3: [(0, -5.6), (5.6, 0), (0, 5.6), (-5.6, 0)], 4: [(0, 5.2), (5, -4), (-5, -4)]}
+    kind = number % SHAPES
+    if kind in outlines:
+        return element("polygon", kind="dot", points=_points([(x + dx, y + dy) for dx, dy in outlines[kind]]))
+    return element("circle", kind="dot hollow" if kind else "dot", cx=x, cy=y, r=4.2)
+
+
+def _apart(wanted: list[float], low: float, high: float) -> list[float]:
+    """The places nearest to those wanted (ascending) that are a label's height apart, within bounds if they fit."""
+    gap = min(LABEL_HEIGHT, (high - low) / max(1, len(wanted) - 1)) if len(wanted) > 1 else LABEL_HEIGHT
+    places = list(wanted)
+    for _ in range(200):  # neighbours that are too close push each other apart until none are
+        moved = False
+        for at in range(len(places) - 1):
+            lack = gap - (places[at + 1] - places[at])
+            if lack > 0.01:
+                places[at] -= lack / 2
+                places[at + 1] += lack / 2
+                moved = True
+        if places:
+            shift = max(0.0, low - places[0]) - max(0.0, places[-1] - high)
+            places = [
+                min(high, max(low, place + (shift if at in (0, len(places) - 1) else 0)))
+                for at, place in enumerate(places)
+            ]
+        if not moved:
+            break
+    return places
+
+
+def _linear_ticks(low: float, high: float, unit: str) -> list[float]:
+    if high <= low:
+        high = low + 1
+    base = (
+        1024.0 ** math.floor(math.log(max(abs(low), abs(high)), 1024))
+        if unit == "B" and max(abs(low), abs(high)) >= 1
+        else 1.0
+    )
+    raw = (high - low) / 5 / base
+    power = 10 ** math.floor(math.log10(raw))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999) * base
+    first, last = math.floor(low / step), math.ceil(high / step - 0.15)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [factor * 10.0**decade for decade in decades for factor in factors]
+    kept = [tick for tick in ticks if low / 2.01 <= tick <= high * 2.01]
+    return kept if len(kept) > 1 else ticks
+
+
+def _binary_ticks(low: float, high: float) -> list[float]:
+    """Ticks for bytes: powers of 2, a few of them."""
+    first, last = math.floor(math.log2(low)), math.ceil(math.log2(high))
+    step = max(1, math.ceil((last - first) / 6))
+    first -= first % step
+    return [2.0**power for power in range(first, last + step, step) if 2.0 ** (power - step) < high]
+
+
+def described(label: str, x: str, value: float, unit: str, spread: tuple[float, float], rounds: int) -> str:
+    """What hovering over a mark says."""
+    text = f"{label} at {x}: {quantity(value, unit)}"
+    if rounds > 1:
+        text += f" (quartiles {quantity(spread[0], unit)} to {quantity(spread[1], unit)}, {rounds} rounds)"
+    return text

@@ -1,0 +1,76 @@
+"""The report of a run: tables for the terminal, and files: HTML, CSV, Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xsift.experiments.claims import Number, Row
+from xsift.experiments.definition import Figure
+from xsift.experiments.exports import as_csv, write_timings
+from xsift.experiments.measures import titled, unit_of
+from xsift.experiments.page import page
+from xsift.experiments.quantities import quantity
+from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, Results, Verdict
+from xsift.experiments.store import Store
+
+__all__ = ["terminal", "write"]
+
+MARKS = {HOLDS: "+", DOES_NOT_HOLD: "-"}
+
+
+def write(store: Store) -> tuple[Results, Path]:
+    """Writes the report's files into the folder of the run; gives the results and the HTML file's path."""
+    results = Results.of(store)
+    store.write("figures.csv", as_csv(results))
+    write_timings(results, store.folder / "timings.parquet")
+    return results, store.write("report.html", page(results))
+
+
+def terminal(results: Results) -> str:
+    """All figures as tables, with the verdicts below them."""
+    lines = [f"{results.experiment.title}, scale {results.scale:g}", ""]
+    for figure in results.experiment.figures:
+        lines += [f"{figure.id}  {figure.title}{f'  ({figure.place})' if figure.place else ''}", ""]
+        for measure in figure.measures:
+            lines += [*_table(results, figure, measure), ""]
+        for failure in results.failures(figure):
+            lines += [f"  ! {failure.label}{f' at {failure.x}' if failure.x else ''}: {failure.reason}", ""]
+        for verdict in results.verdicts(figure):
+            lines += [*_verdict(results, figure, verdict), ""]
+    verdicts = [verdict for _, verdict in results.all_verdicts()]
+    if verdicts:
+        lines.append(f"{sum(verdict.state == HOLDS for verdict in verdicts)} of {len(verdicts)} claims hold")
+    return "\n".join(lines).rstrip()
+
+
+def _table(results: Results, figure: Figure, measure: str) -> list[str]:
+    unit = unit_of(measure)
+    rows = [[figure.vary.label, *(series.label for series in figure.series)]]
+    for at in range(len(figure.vary.values)):
+        cells = [results.shown(figure, measure, series.label).get(at) for series in figure.series]
+        rows.append([results.x_text(figure, at), *(quantity(cell.median, unit) if cell else "–" for cell in cells)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [
+        f"  {titled(measure, figure.show)}",
+        lines[0],
+        "  " + "  ".join("─" * width for width in widths),
+        *lines[1:],
+    ]
+
+
+def _verdict(results: Results, figure: Figure, verdict: Verdict) -> list[str]:
+    alike = f", the same in {verdict.rounds_alike} of {verdict.rounds} rounds" if verdict.rounds > 1 else ""
+    reason = f": {verdict.reason}" if verdict.reason else ""
+    lines = [f"  {MARKS.get(verdict.state, '?')} {verdict.state}{alike}{reason}: {verdict.claim.says}"]
+    lines += [f"      {expression} = {_value(results, figure, value)}" for expression, value in verdict.evidence]
+    return lines
+
+
+def _value(results: Results, figure: Figure, value: Number | Row) -> str:
+    if isinstance(value, Number):
+        return quantity(value.value, value.unit)
+    return ", ".join(
+        f"{quantity(number, value.unit)} at {results.x_text(figure, at)}"
+        for at, number in sorted(value.points.items())
+    )

@@ -1,0 +1,190 @@
+"""Results: a definition and what was measured for it, put together: medians, spreads, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xsift.experiments.claims import Check, NotMeasured, Number, Row
+from xsift.experiments.definition import Claim, Experiment, Figure, read
+from xsift.experiments.measures import Summary, numbers, summary
+from xsift.experiments.quantities import quantity
+from xsift.experiments.store import Measured, Store
+
+__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "Failure", "Results", "Verdict"]
+
+HOLDS = "holds"
+DOES_NOT_HOLD = "does not hold"
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the numbers say of a claim."""
+
+    claim: Claim
+    state: str
+    reason: str  # why it was not measured
+    evidence: list[tuple[str, Number | Row]]
+    rounds: int  # rounds in which the check was made on that round's numbers alone
+    rounds_alike: int  # of them, those with the same verdict
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A series that was not measured at a point, and why."""
+
+    label: str
+    x: str
+    reason: str
+
+
+class Results:
+    """All numbers of a run, by figure, series and point."""
+
+    def __init__(
+        self, experiment: Experiment, run: Mapping[str, Any], points: Mapping[tuple[str, int], Measured]
+    ) -> None:
+        self.experiment = experiment
+        self.run = run
+        self.points = points  # by the id of the figure that measures, and the position on its axis
+        self._x = {(point["figure"], point["position"]): point["x_measured"] for point in run["points"]}
+
+    @classmethod
+    def of(cls, store: Store) -> Results:
+        """The results in a folder, as far as they are there."""
+        run = store.run()
+        experiment = read(store.definition(), run["experiment"])
+        points = {}
+        for point in run["points"]:
+            measured = store.point(point["key"])
+            if measured:
+                points[point["figure"], point["position"]] = measured
+        figures = {point["figure"] for point in run["points"]}
+        shown = [figure.id for figure in experiment.figures if figure.measured_in in figures]
+        return cls(experiment.chosen(shown), run, points)
+
+    @property
+    def scale(self) -> float:
+        return float(self.run["scale"])
+
+    def x(self, figure: Figure, position: int) -> float | str:
+        """The value of the axis as it was measured, which is scaled."""
+        x: float | str = self._x.get((figure.measured_in, position), figure.vary.values[position])
+        return x
+
+    def x_text(self, figure: Figure, position: int) -> str:
+        """The same, for people."""
+        x = self.x(figure, position)
+        if figure.vary.labels:
+            return figure.vary.labels[position]
+        if isinstance(x, str):
+            return x
+        unit = {"bytes": "B", "seconds": "s", "": ""}[figure.vary.unit]
+        return f"{x:,.10g}" if not unit else quantity(x, unit)
+
+    def record(self, figure: Figure, label: str, position: int) -> Mapping[str, Any]:
+        """What was measured of a series at a point; empty if nothing was."""
+        measured = self.points.get((figure.measured_in, position))
+        return measured.records.get(label, {}) if measured else {}
+
+    def summary(self, figure: Figure, measure: str, label: str, position: int) -> Summary | None:
+        return summary(numbers(self.record(figure, label, position), measure))
+
+    def row(self, figure: Figure, measure: str, label: str) -> dict[int, Summary]:
+        """A series over the axis, where it was measured."""
+        found = ((at, self.summary(figure, measure, label, at)) for at in range(len(figure.vary.values)))
+        return {at: one for at, one in found if one}
+
+    def shown(self, figure: Figure, measure: str, label: str) -> dict[int, Summary]:
+        """A series as the figure shows it: its values, or their scale-up, which begins at the second point."""
+        row = self.row(figure, measure, label)
+        if figure.show == "value":
+            return row
+        if 0 not in row:
+            return {}
+        steps = {at: (one.median - row[0].median) / at for at, one in row.items() if at}
+        return {at: Summary(value, value, value, value, value, 1) for at, value in steps.items()}
+
+    def failures(self, figure: Figure) -> list[Failure]:
+        """The series that were not measured though they should have been."""
+        labels = {series.label for series in figure.series}
+        found = [
+            Failure(label, self.x_text(figure, at), reason)
+            for at in range(len(figure.vary.values))
+            for label, reason in self._failures_at(figure, at)
+            if label in labels
+        ]
+        missing = self.run.get("missing", {})
+        found += [Failure(one.label, "", missing[one.engine]) for one in figure.series if one.engine in missing]
+        return found
+
+    def _failures_at(self, figure: Figure, position: int) -> Iterator[tuple[str, str]]:
+        measured = self.points.get((figure.measured_in, position))
+        if measured:
+            yield from measured.failures.items()
+
+    def verdicts(self, figure: Figure) -> list[Verdict]:
+        return [self._verdict(figure, claim) for claim in figure.claims]
+
+    def all_verdicts(self) -> list[tuple[Figure, Verdict]]:
+        return [(figure, verdict) for figure in self.experiment.figures for verdict in self.verdicts(figure)]
+
+    def _verdict(self, figure: Figure, claim: Claim) -> Verdict:
+        try:
+            holds = claim.check.holds(self._medians(figure))
+        except NotMeasured as reason:
+            return Verdict(claim, NOT_MEASURED, str(reason), [], 0, 0)
+        rounds = self._rounds(figure, claim.check)
+        alike = sum(self._in_round(figure, claim.check, number) == holds for number in range(rounds))
+        return Verdict(claim, HOLDS if holds else DOES_NOT_HOLD, "", self._evidence(figure, claim), rounds, alike)
+
+    def _evidence(self, figure: Figure, claim: Claim) -> list[tuple[str, Number | Row]]:
+        medians = self._medians(figure)
+        if claim.shows is None:
+            return claim.check.evidence(medians)
+        try:
+            value = claim.shows.value(medians)
+        except NotMeasured:
+            return claim.check.evidence(medians)
+        return [(claim.shows.text, value)] if isinstance(value, Number | Row) else []
+
+    def _medians(self, figure: Figure) -> _Numbers:
+        return _Numbers(self, figure, None)
+
+    def _in_round(self, figure: Figure, check: Check, number: int) -> bool | None:
+        try:
+            return check.holds(_Numbers(self, figure, number))
+        except NotMeasured:
+            return None
+
+    def _rounds(self, figure: Figure, check: Check) -> int:
+        """The number of rounds that all numbers of a check have; 1 if none was timed more than once."""
+        lengths = [
+            len(values)
+            for label in check.labels
+            for measure in check.measures
+            for at in range(len(figure.vary.values))
+            if len(values := numbers(self.record(figure, label, at), measure)) > 1
+        ]
+        return min(lengths, default=1)
+
+
+class _Numbers:
+    """The numbers of a figure as checks ask for them: the medians, or those of one round."""
+
+    def __init__(self, results: Results, figure: Figure, round_: int | None) -> None:
+        self.results = results
+        self.figure = figure
+        self.round = round_
+
+    def __call__(self, measure: str, label: str) -> dict[int, float]:
+        if self.round is None:
+            return {at: one.median for at, one in self.results.row(self.figure, measure, label).items()}
+        found = {}
+        for at in range(len(self.figure.vary.values)):
+            values = numbers(self.results.record(self.figure, label, at), measure)
+            if values:
+                found[at] = values[self.round] if len(values) > 1 else values[0]
+        return found

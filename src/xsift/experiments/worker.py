@@ -1,0 +1,261 @@
+"""Workers: every series of a point is built and run in a process of its own.
+
+A process of its own gives an honest figure of resident memory, and whatever one subject does (a crash, an endless
+loop, all memory taken) is that series' failure and nobody else's. It is forked, so that documents and patterns need
+not be copied; the parent tells the workers one by one what to do next, so that only one of them works at any time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from time import monotonic, perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.plan import Entry, Point
+from xsift.experiments.subjects import Refused, Subject, subject
+from xsift.experiments.workloads import Indices, Prepared
+
+__all__ = ["Failed", "Worker", "available_share"]
+
+SHORTEST_ROUND = 0.02  # seconds; a round over few or small documents is repeated until it lasts this long
+MOST_PASSES = 200
+FEW_BUILDS = 3
+LONGEST_REBUILD = 1.0  # seconds; an index that takes longer is built once only
+SCARCE = 0.04  # share of the machine's memory below which a worker that is still growing is ended
+
+
+class Failed(Exception):
+    """A worker could not do what it was told. Its text says why."""
+
+
+class Worker:
+    """The parent's side of one worker."""
+
+    def __init__(self, entry: Entry, point: Point, prepared: Prepared, limit_seconds: float) -> None:
+        self.entry = entry
+        self.limit_seconds = limit_seconds
+        context = multiprocessing.get_context("fork")
+        self._pipe, other = context.Pipe()
+        _give_back_memory()
+        self._process = context.Process(target=_work, args=(other, self._pipe, entry, point, prepared), daemon=True)
+        self._process.start()
+        other.close()
+
+    def build(self) -> None:
+        """Builds the index."""
+        self._ask("build")
+
+    def answers(self) -> list[Indices]:
+        """The patterns that each document matches."""
+        answers: list[Indices] = self._ask("answers")
+        return answers
+
+    def round(self) -> float:
+        """Times all documents once more; gives the seconds it took, all in all."""
+        started = monotonic()
+        self._ask("round")
+        return monotonic() - started
+
+    def record(self) -> dict[str, Any]:
+        """Everything that was measured. The worker ends."""
+        record: dict[str, Any] = self._ask("record")
+        self.close()
+        return record
+
+    def close(self) -> None:
+        """Ends the worker's process."""
+        self._pipe.close()
+        self._process.join(0.2)
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+
+    def _ask(self, what: str) -> Any:
+        try:
+            self._pipe.send(what)
+            self._wait(what)
+            kind, value = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(5)
+            raise Failed(_end(self._process.exitcode)) from None
+        if kind == "failed":
+            raise Failed(value)
+        return value
+
+    def _wait(self, what: str) -> None:
+        started = monotonic()
+        while not self._pipe.poll(0.1):
+            if monotonic() - started > self.limit_seconds:
+                self.close()
+                raise Failed(f"{what} took longer than {self.limit_seconds:g} s: set 'until', or fewer documents")
+            if available_share() < SCARCE:
+                self.close()
+                raise Failed(f"{what} took all memory: set 'until'")
+
+
+def _end(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"its process was ended by {signal.Signals(-code).name}"
+    return f"its process ended with code {code}"
+
+
+def available_share() -> float:
+    """The share of the machine's memory that is still to be had; 1 where the system does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            figures = {name: int(rest.split()[0]) for name, rest in (line.split(":") for line in lines)}
+        return figures["MemAvailable"] / figures["MemTotal"]
+    except (OSError, KeyError, ValueError):
+        return 1.0
+
+
+def _resident_bytes() -> int | None:
+    """Anonymous resident memory of this process: what it allocated and touched, libraries' code not counted."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _give_back_memory() -> None:
+    """Returns freed memory to the system, so that what a worker allocates next counts as growth."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        return
+
+
+def _work(pipe: Connection, parents: Connection, entry: Entry, point: Point, prepared: Prepared) -> None:
+    """The worker's process: does what it is told until the parent goes away."""
+    parents.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
+    gc.freeze()  # collecting must not touch, and so copy, what was there before
+    gc.disable()
+    job = _Job(entry, point, prepared)
+    tasks: dict[str, Callable[[], Any]] = {
+        "build": job.build,
+        "answers": job.answers,
+        "round": job.round,
+        "record": job.record,
+    }
+    while True:
+        try:
+            what = pipe.recv()
+        except EOFError:
+            os._exit(0)
+        try:
+            pipe.send(("done", tasks[what]()))
+        except (Refused, ExperimentError) as refusal:
+            pipe.send(("failed", f"{refusal}"))
+        except Exception as error:  # whatever it is, it is the result of this series
+            pipe.send(("failed", f"{type(error).__name__}: {error}"))
+
+
+class _Job:
+    """The worker's side: one subject and what was measured of it."""
+
+    def __init__(self, entry: Entry, point: Point, prepared: Prepared) -> None:
+        self.entry = entry
+        self.point = point
+        self.prepared = prepared
+        self.subject: Subject
+        self.resident_before = _resident_bytes()
+        self.measured: dict[str, Any] = {
+            "build_seconds": [],
+            "match_rounds": [],
+            "match_cpu_rounds": [],
+            "parse_rounds": [],
+            "deliver_rounds": [],
+        }
+
+    def build(self) -> None:
+        self.subject = subject(self.entry, self.prepared)
+        started = perf_counter()
+        self.subject.build()
+        self.measured["build_seconds"].append(perf_counter() - started)
+
+    def answers(self) -> list[Indices]:
+        before = self.subject.counters()
+        results = [self.subject.match(document) for document in self._documents()]
+        after = self.subject.counters()
+        resident = _resident_bytes()
+        self.measured |= {
+            "counters": {name: value - before.get(name, 0) for name, value in after.items()},
+            "memory": self.subject.memory(),
+            "matches": [len(self.subject.deliver(result)) for result in results],
+            "resident_bytes": None if resident is None else max(0, resident - (self.resident_before or 0)),
+        }
+        for _ in range(self.point.figure.warm_up - 1):
+            for document in self._documents():
+                self.subject.match(document)
+        return [self.subject.answer(result) for result in results]
+
+    def round(self) -> None:
+        match, cpu, results = self._timed(self.subject.match)
+        deliver, _, _ = self._timed(lambda document: self.subject.deliver(results[document]))
+        parse, _, _ = self._timed(self.subject.parse)
+        self.measured["match_rounds"].append(match)
+        self.measured["match_cpu_rounds"].append(cpu)
+        self.measured["deliver_rounds"].append(deliver)
+        self.measured["parse_rounds"].append(parse)
+
+    def record(self) -> dict[str, Any]:
+        self._measure_additions()
+        properties = {name: self.subject.property(name) for name in self.point.properties}
+        self.measured["properties"] = {name: value for name, value in properties.items() if value is not None}
+        builds = self.measured["build_seconds"]
+        while len(builds) < FEW_BUILDS and sum(builds) < LONGEST_REBUILD:
+            self.build()
+        prepared = self.prepared
+        return self.measured | {
+            "documents": len(prepared.documents),
+            "subscriptions": len(prepared.pattern_of),
+            "patterns": len(prepared.patterns),
+        }
+
+    def _measure_additions(self) -> None:
+        before = [self.subject.match(document).tolist() for document in self._documents()] if self._adds() else []
+        taken = [seconds for _ in range(FEW_BUILDS if self._adds() else 0) if (seconds := self.subject.additions())]
+        if not taken:
+            return
+        after = [self.subject.match(document).tolist() for document in self._documents()]
+        if before != after:
+            raise Refused("after adding and removing further patterns its answers are not what they were before")
+        self.measured["additions"] = len(self.prepared.further)
+        self.measured["addition_seconds"] = [added for added, _ in taken]
+        self.measured["removal_seconds"] = [removed for _, removed in taken]
+
+    def _adds(self) -> bool:
+        return bool(self.prepared.further) and not self.entry.series.peer
+
+    def _documents(self) -> range:
+        return range(len(self.prepared.documents))
+
+    def _timed(self, task: Callable[[int], Any]) -> tuple[list[float], float, list[Any]]:
+        """Wall seconds of each document, CPU seconds a document, and the results.
+
+        Few or small documents are gone through as often as makes a round long enough to be measured.
+        """
+        seconds = np.zeros(len(self._documents()))
+        results: list[Any] = [None] * len(seconds)
+        passes = 0
+        cpu = process_time()
+        while passes == 0 or (seconds.sum() < SHORTEST_ROUND and passes < MOST_PASSES):
+            passes += 1
+            for document in self._documents():
+                started = perf_counter()
+                results[document] = task(document)
+                seconds[document] += perf_counter() - started
+        cpu = process_time() - cpu
+        return [float(f"{value:.4g}") for value in seconds / passes], cpu / passes / len(seconds), results
