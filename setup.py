@@ -55,7 +55,6 @@ setup(
         include_path=["src"],
         compiler_directives={
             "boundscheck": CHECKS,
-            "wraparound": False,
             "initializedcheck": CHECKS,
             "cdivision": True,
             "embedsignature": True,
