@@ -1,0 +1,26 @@
+"""Workloads: documents and subscriptions like those that the papers measured with.
+
+    dtd.py            reads a DTD
+    documents.py      makes documents from it, with writer.pyx
+    subscriptions.py  makes subscriptions from it, with walks.py
+    presets.py        the papers' parameters by name
+    figures.py        measures a workload, and compares it with the paper's
+"""
+
+from xsift.workload.documents import DocumentGenerator, DocumentParameters
+from xsift.workload.dtd import Dtd, read_dtd, shipped_dtds
+from xsift.workload.presets import PRESETS, Preset, find_preset
+from xsift.workload.subscriptions import SubscriptionGenerator, SubscriptionParameters
+
+__all__ = [
+    "PRESETS",
+    "DocumentGenerator",
+    "DocumentParameters",
+    "Dtd",
+    "Preset",
+    "SubscriptionGenerator",
+    "SubscriptionParameters",
+    "find_preset",
+    "read_dtd",
+    "shipped_dtds",
+]
