@@ -30,7 +30,7 @@ import pyarrow.parquet
 
 from xsift.errors import DocumentError, SubscriptionError, XsiftError
 
-__all__ = ["NamedDocument", "read_documents", "read_subscriptions"]
+__all__ = ["SourceDocument", "read_documents", "read_subscriptions"]
 
 SUBSCRIPTION_FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -123,7 +123,7 @@ def _ordered(table: pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 @dataclass(frozen=True)
-class NamedDocument:
+class SourceDocument:
     """A document and where it came from; `error` instead of `xml` if it could not be read at all."""
 
     name: str
@@ -131,7 +131,7 @@ class NamedDocument:
     error: XsiftError | None = None
 
 
-def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[NamedDocument]:
+def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[SourceDocument]:
     """The documents of files, folders, globs, archives and `-`, one after the other. What cannot be read is an error among them."""
     for source in sources:
         name = os.fspath(source)
@@ -145,20 +145,20 @@ def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[NamedD
             yield from _guarded(name)
 
 
-def _guarded(name: str) -> Iterator[NamedDocument]:
+def _guarded(name: str) -> Iterator[SourceDocument]:
     try:
         yield from _documents_in(name)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError, ValueError, pa.ArrowException) as error:
         yield _broken(name, getattr(error, "strerror", None) or str(error))
 
 
-def _broken(name: str, reason: str) -> NamedDocument:
-    return NamedDocument(name, error=DocumentError("unreadable-file", f"{name} cannot be read: {reason}"))
+def _broken(name: str, reason: str) -> SourceDocument:
+    return SourceDocument(name, error=DocumentError("unreadable-file", f"{name} cannot be read: {reason}"))
 
 
-def _documents_in(name: str) -> Iterator[NamedDocument]:
+def _documents_in(name: str) -> Iterator[SourceDocument]:
     if name == "-":
-        yield NamedDocument("-", sys.stdin.buffer.read())
+        yield SourceDocument("-", sys.stdin.buffer.read())
     elif os.path.isdir(name):
         for path in sorted(Path(name).rglob("*")):
             if path.name.endswith((".xml", ".xml.gz")) and path.is_file():
@@ -167,12 +167,12 @@ def _documents_in(name: str) -> Iterator[NamedDocument]:
         with zipfile.ZipFile(name) as archive:
             for entry in archive.infolist():
                 if not entry.is_dir():
-                    yield NamedDocument(f"{name}/{entry.filename}", archive.read(entry))
+                    yield SourceDocument(f"{name}/{entry.filename}", archive.read(entry))
     elif name.endswith(TAR_ENDINGS):
         with tarfile.open(name) as archive:
             for member in archive:
                 if member.isfile():
-                    yield NamedDocument(f"{name}/{member.name}", archive.extractfile(member).read())  # type: ignore[union-attr]
+                    yield SourceDocument(f"{name}/{member.name}", archive.extractfile(member).read())  # type: ignore[union-attr]
     elif name.removesuffix(".gz").endswith(".jsonl"):
         with _open(name) as file:
             for number, line in enumerate(file, 1):
@@ -184,12 +184,12 @@ def _documents_in(name: str) -> Iterator[NamedDocument]:
                 yield _from_row(row, name, number)
     else:
         with _open(name) as file:
-            yield NamedDocument(name, file.read())
+            yield SourceDocument(name, file.read())
 
 
-def _from_row(row: dict[str, Any], name: str, number: int) -> NamedDocument:
+def _from_row(row: dict[str, Any], name: str, number: int) -> SourceDocument:
     xml = row.get("xml") if isinstance(row, dict) else None
     if xml is None:
         raise ValueError(f"row {number} has no value 'xml'")
     label = str(row.get("id", f"{name}:{number}"))
-    return NamedDocument(label, xml if isinstance(xml, bytes) else str(xml).encode())
+    return SourceDocument(label, xml if isinstance(xml, bytes) else str(xml).encode())

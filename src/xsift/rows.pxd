@@ -2,13 +2,13 @@ from libcpp.vector cimport vector
 
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t, int64_t, uint8_t
+from xsift.xpath.compiler cimport Compiler
 
 cdef enum RowFlag:
     EXACT = 1     # the patterns decide alone; else lxml verifies what passes them
     ALWAYS = 2    # no pattern: every document passes
-    NEVER = 4     # no document can match
-    ORDERED = 8   # asked for with ordered=True
-    REMOVED = 16
+    ORDERED = 4   # asked for with ordered=True
+    LISTED = 8    # it selects nodes that only lxml can list
 
 
 cdef class Rows:
@@ -19,10 +19,15 @@ cdef class Rows:
     cdef vector[char] texts              # the expressions, UTF-8, one after the other
     cdef vector[int64_t] text_ends       # by row: where its text ends
     cdef vector[uint8_t] flags           # by row: RowFlag bits
-    cdef vector[uint8_t] selects         # by row: what it selects (xpath.compiler's numbers)
-    # A row's alternatives: it passes if one of its patterns matches.
+    cdef vector[uint8_t] removed         # by row
+    # A row's alternatives: it passes if one of its patterns matches. None, and not ALWAYS: it can never match.
     cdef vector[int64_t] alternative_ends
     cdef vector[int32_t] alternative_pattern   # number of the pattern's key in `patterns`
-    cdef vector[int32_t] alternative_output    # the step whose element is selected
+    cdef vector[int32_t] alternative_output    # the step whose element is selected, -1 if none
+    cdef vector[uint8_t] alternative_selects   # SELECTS_… of xpath/formula.pxd
     cdef BytesTable patterns
     cdef readonly Py_ssize_t count       # rows that are not removed
+
+    cdef int32_t id_number(self, const char* data, size_t length) except -1
+    cdef int append(self, int32_t id_number, const char* text, size_t length, Compiler compiler,
+                    bint ordered) except -1

@@ -1,0 +1,47 @@
+from libcpp.vector cimport vector
+
+from xsift.document.reader cimport Reader
+from xsift.engines.base cimport Engine
+from xsift.native.types cimport int32_t, int64_t, uint8_t, uint64_t
+
+cdef enum RowKind:
+    DELIVER = 0  # a pattern of the row matched: so does the row
+    VERIFY = 1   # a pattern of the row matched: the rest is to be verified
+    SKIP = 2     # the row was removed since its segment was built
+
+
+cdef class Segment:
+    cdef readonly Engine engine
+    # Which rows a pattern belongs to: members[member_starts[key]] .. [member_starts[key + 1] - 1].
+    cdef vector[int64_t] member_starts
+    cdef vector[int32_t] members
+
+
+cdef class Plan:
+    cdef readonly tuple segments
+    cdef vector[uint8_t] kinds        # by row: RowKind
+    cdef vector[int32_t] always       # rows that every document passes
+    cdef readonly bint native         # whether every engine is
+
+
+cdef class Worker:
+    cdef readonly Plan plan
+    cdef readonly Reader reader
+    cdef list scratches               # one for each segment
+    cdef vector[void*] segment_at     # borrowed from `plan` and `scratches`, to be used without the GIL
+    cdef vector[void*] scratch_at
+    cdef vector[uint8_t] decided      # by segment: needs no more events
+    cdef vector[int32_t] keys
+    cdef vector[int32_t] codes        # a whole document, for engines in Python
+    cdef vector[uint64_t] bits        # by row: passed
+    cdef vector[uint64_t] words       # by word of `bits`: not zero
+    cdef readonly double parse_seconds
+    cdef readonly double match_seconds
+
+    # Matches what the reader was opened on; appends rows that match, and rows to verify, both ascending.
+    cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
+    cdef int feed_all(self) except -1 nogil
+    cdef int match_in_python(self) except -1
+    cdef int mark(self, int32_t segment) except -1 nogil
+    cdef void mark_row(self, int32_t row) noexcept nogil
+    cdef int collect(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil

@@ -1,0 +1,385 @@
+"""The kernel of matching: from a document's bytes to the rows (subscriptions) that it matches.
+
+A `Segment` is an engine and the rows that its patterns belong to. A `Plan` is all that a matcher needs and never changes: its
+segments, and what is to be done with each row. A `Worker` is what one thread needs on top: a reader, and a scratch for each
+engine. Rows are collected as bits, so they come out once each and ascending, however many patterns brought them in.
+"""
+
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from xsift.document.conditions cimport ConditionIndex
+from xsift.document.events cimport Document
+from xsift.document.reader cimport Reader
+from xsift.engines.base cimport Engine, Scratch
+from xsift.rows cimport Rows
+from xsift.native.types cimport symbol_t
+from xsift.xpath.pattern cimport Pattern
+from xsift.xpath.symbols cimport Symbols
+
+import numpy as np
+
+from xsift.errors import DocumentError
+
+cdef extern from *:
+    """
+    static inline int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    """
+    int lowest_bit(uint64_t word) noexcept nogil
+
+cdef enum:
+    NEW = -1
+    REFUSED = -2
+
+
+cdef inline double seconds() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec + now.tv_nsec * 1e-9
+
+
+cdef object _array(vector[int32_t]& values):
+    result = np.empty(values.size(), dtype=np.int32)
+    cdef int32_t[::1] view = result
+    if values.size():
+        memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
+    return result
+
+
+cdef class Segment:
+    """An engine, and for each of its keys the rows that have the pattern."""
+
+    def __len__(self):
+        return self.members.size()
+
+
+cdef class SegmentBuilder:
+    """Puts the patterns of rows into an engine, each distinct one once, and collects the conditions that they ask for."""
+
+    cdef Engine engine
+    cdef Rows rows
+    cdef readonly ConditionIndex conditions
+    cdef vector[int32_t] key_of        # by pattern of `rows`: its key in the engine; NEW, or REFUSED
+    cdef dict extra_keys               # likewise of patterns that are not among those of `rows`
+    cdef vector[int32_t] pair_keys     # pairs of a key and a row
+    cdef vector[int32_t] pair_rows
+
+    def __init__(self, Engine engine not None, Rows rows not None, Symbols symbols not None):
+        self.engine = engine
+        self.rows = rows
+        self.conditions = ConditionIndex(symbols)
+        self.key_of.assign(rows.patterns.size(), NEW)
+        self.extra_keys = {}
+
+    def add_rows(self, int32_t first, int32_t end):
+        """Adds rows that are not removed. Returns those that have a pattern which the engine refuses; they are not added."""
+        cdef int32_t row, pattern
+        cdef int64_t i
+        cdef size_t before
+        refused = []
+        for row in range(first, end):
+            if self.rows.removed[row]:
+                continue
+            before = self.pair_keys.size()
+            for i in range(self.rows.alternative_ends[row - 1] if row else 0, self.rows.alternative_ends[row]):
+                pattern = self.rows.alternative_pattern[i]
+                if self.key_of[pattern] == NEW:
+                    self.key_of[pattern] = self._key(Pattern.decode(
+                        self.rows.patterns.data_of(pattern), self.rows.patterns.length_of(pattern), self.conditions.symbols))
+                if self.key_of[pattern] == REFUSED:
+                    self.pair_keys.resize(before)
+                    self.pair_rows.resize(before)
+                    refused.append(row)
+                    break
+                self.pair_keys.push_back(self.key_of[pattern])
+                self.pair_rows.push_back(row)
+        return refused
+
+    def add_pattern(self, int32_t row, bytes key):
+        """Adds a pattern for a row, in place of one that the engine refuses. Returns the reason if it refuses this one too."""
+        cdef Pattern pattern = Pattern.decode(key, len(key), self.conditions.symbols)
+        cdef int32_t number = self.rows.patterns.find(key, len(key))
+        cdef int32_t engine_key = self.key_of[number] if number >= 0 else self.extra_keys.get(key, NEW)
+        if engine_key == NEW:
+            engine_key = self._key(pattern)
+            if number >= 0:
+                self.key_of[number] = engine_key
+            else:
+                self.extra_keys[key] = engine_key
+        if engine_key == REFUSED:
+            return self.engine.refuses(pattern)
+        self.pair_keys.push_back(engine_key)
+        self.pair_rows.push_back(row)
+        return ""
+
+    def _key(self, Pattern pattern):
+        cdef symbol_t name, condition
+        if self.engine.refuses(pattern):
+            return REFUSED
+        for node in pattern.nodes:
+            if node.is_condition:
+                name = pattern.nodes[node.parent].symbol
+                condition = node.symbol
+                self.conditions.add_condition(name, condition, pattern.symbols.condition_of(condition))
+        return self.engine.add(pattern)
+
+    def finish(self):
+        """The segment. The builder is not to be used afterwards."""
+        cdef Segment segment = Segment.__new__(Segment)
+        cdef vector[int64_t] next
+        cdef size_t i
+        cdef int32_t most = -1
+        for i in range(self.pair_keys.size()):
+            most = max(most, self.pair_keys[i])
+        segment.engine = self.engine
+        segment.member_starts.assign(most + 2, 0)
+        for i in range(self.pair_keys.size()):
+            segment.member_starts[self.pair_keys[i] + 1] += 1
+        for i in range(<size_t>(most + 1)):
+            segment.member_starts[i + 1] += segment.member_starts[i]
+        next = segment.member_starts
+        segment.members.resize(self.pair_keys.size())
+        for i in range(self.pair_keys.size()):
+            segment.members[next[self.pair_keys[i]]] = self.pair_rows[i]
+            next[self.pair_keys[i]] += 1
+        return segment
+
+
+cdef class Plan:
+    """What a matcher's workers share."""
+
+    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always):
+        self.segments = tuple(segments)
+        self.native = all(segment.engine.native for segment in self.segments)
+        self.kinds.assign(kinds.shape[0], DELIVER)
+        if kinds.shape[0]:
+            memcpy(self.kinds.data(), &kinds[0], kinds.shape[0])
+        for row in always:
+            self.always.push_back(row)
+
+    @property
+    def kinds_count(self):
+        """The number of rows, removed ones included."""
+        return self.kinds.size()
+
+    @property
+    def row_count(self):
+        """The number of rows that are not removed."""
+        return self.kinds.size() - sum(kind == SKIP for kind in self.kinds)
+
+    @property
+    def verifies(self):
+        """Whether some row may have to be verified."""
+        return any(kind == VERIFY for kind in self.kinds)
+
+    def kind(self, int row):
+        """0: deliver, 1: verify, 2: removed."""
+        if not 0 <= row < <int>self.kinds.size():
+            raise IndexError(f"there is no row {row}")
+        return self.kinds[row]
+
+    def removed_rows(self, Py_ssize_t number):
+        """By row: 1 if it is removed, or came after this plan."""
+        removed = np.ones(number, dtype=np.uint8)
+        cdef uint8_t[::1] view = removed
+        cdef Py_ssize_t i
+        for i in range(min(number, <Py_ssize_t>self.kinds.size())):
+            view[i] = self.kinds[i] == SKIP
+        return removed
+
+
+cdef class Worker:
+    """What one thread needs to match documents, one after the other."""
+
+    def __init__(self, Plan plan not None, Reader reader not None):
+        cdef Segment segment
+        cdef Scratch scratch
+        self.plan = plan
+        self.reader = reader
+        self.scratches = []
+        for segment in plan.segments:
+            scratch = segment.engine.scratch()
+            self.scratches.append(scratch)
+            self.segment_at.push_back(<void*>segment)
+            self.scratch_at.push_back(<void*>scratch)
+        self.decided.resize(self.segment_at.size())
+        self.bits.resize((plan.kinds.size() + 63) // 64, 0)
+        self.words.resize((self.bits.size() + 63) // 64, 0)
+
+    def match(self, source, *, encoding=None):
+        """Matches one document. Returns the rows that match and those that are to be verified, as ascending arrays."""
+        cdef vector[int32_t] rows, candidates
+        self.reader.open(source, encoding=encoding)
+        try:
+            with nogil:
+                self.run(&rows, &candidates)
+        finally:
+            self.reader.close()
+        return _array(rows), _array(candidates)
+
+    def match_batch(self, sources):
+        """Matches documents one after the other.
+
+        Returns rows and, for each document, where its rows end; the same for rows to verify; and {number of a document:
+        error} for those that cannot be read.
+        """
+        cdef vector[int32_t] rows, candidates
+        cdef vector[int64_t] row_ends, candidate_ends
+        cdef size_t rows_before, candidates_before
+        cdef const unsigned char[::1] view
+        cdef Py_ssize_t number = 0
+        cdef bint opened
+        errors = {}
+        for source in sources:
+            rows_before, candidates_before = rows.size(), candidates.size()
+            opened = False
+            try:
+                if type(source) is bytes:
+                    self.reader.open_buffer(<const char*>(<bytes>source), len(<bytes>source))
+                else:
+                    self.reader.open(source)
+                    opened = True
+                with nogil:
+                    self.run(&rows, &candidates)
+            except DocumentError as error:
+                rows.resize(rows_before)
+                candidates.resize(candidates_before)
+                errors[number] = error
+            finally:
+                if opened:
+                    self.reader.close()
+            row_ends.push_back(rows.size())
+            candidate_ends.push_back(candidates.size())
+            number += 1
+        return _array(rows), _ends(row_ends), _array(candidates), _ends(candidate_ends), errors
+
+    def match_buffers(self, Py_ssize_t number, size_t offsets, bint wide, size_t data, size_t validity, Py_ssize_t shift):
+        """match_batch for the `number` values of an Arrow string or binary array, from `shift` on.
+
+        `offsets`, `data` and `validity` are the addresses of the array's buffers (0 for no validity), `wide` says
+        whether the offsets have 64 bits. A null is a document that is missing: an empty result, no error.
+        """
+        cdef vector[int32_t] rows, candidates
+        cdef vector[int64_t] row_ends, candidate_ends
+        cdef size_t rows_before, candidates_before
+        cdef const uint8_t* valid = <const uint8_t*>validity
+        cdef const char* bytes_at = <const char*>data
+        cdef int64_t begin, end
+        cdef Py_ssize_t i, at
+        errors = {}
+        for i in range(number):
+            at = shift + i
+            if valid == NULL or (valid[at >> 3] >> (at & 7)) & 1:
+                if wide:
+                    begin, end = (<const int64_t*>offsets)[at], (<const int64_t*>offsets)[at + 1]
+                else:
+                    begin, end = (<const int32_t*>offsets)[at], (<const int32_t*>offsets)[at + 1]
+                rows_before, candidates_before = rows.size(), candidates.size()
+                try:
+                    with nogil:
+                        self.reader.open_buffer(bytes_at + begin, end - begin)
+                        self.run(&rows, &candidates)
+                except DocumentError as error:
+                    rows.resize(rows_before)
+                    candidates.resize(candidates_before)
+                    errors[i] = error
+            row_ends.push_back(rows.size())
+            candidate_ends.push_back(candidates.size())
+        return _array(rows), _ends(row_ends), _array(candidates), _ends(candidate_ends), errors
+
+    cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
+        cdef size_t i
+        if self.plan.native:
+            self.feed_all()
+            for i in range(self.segment_at.size()):
+                self.keys.clear()
+                (<Segment>self.segment_at[i]).engine.finish(<Scratch>self.scratch_at[i], &self.keys)
+                self.mark(<int32_t>i)
+        else:
+            with gil:
+                self.match_in_python()
+        for i in range(self.plan.always.size()):
+            self.mark_row(self.plan.always[i])
+        return self.collect(rows, candidates)
+
+    cdef int feed_all(self) except -1 nogil:
+        cdef Py_ssize_t number
+        cdef double before = seconds()
+        cdef double after
+        cdef size_t i
+        for i in range(self.segment_at.size()):
+            (<Segment>self.segment_at[i]).engine.begin(<Scratch>self.scratch_at[i])
+            self.decided[i] = 0
+        while True:
+            number = self.reader.fill()
+            after = seconds()
+            self.parse_seconds += after - before
+            before = after
+            if number == 0:
+                return 0
+            for i in range(self.segment_at.size()):
+                if not self.decided[i]:
+                    self.decided[i] = (<Segment>self.segment_at[i]).engine.feed(
+                        <Scratch>self.scratch_at[i], self.reader.codes.data(), number)
+            after = seconds()
+            self.match_seconds += after - before
+            before = after
+
+    cdef int match_in_python(self) except -1:
+        """For plans with an engine in plain Python, which wants the whole document at once."""
+        cdef Segment segment
+        cdef size_t i
+        self.codes.clear()
+        while self.reader.fill():
+            self.codes.insert(self.codes.end(), self.reader.codes.begin(), self.reader.codes.end())
+        document = Document(list(self.codes))
+        for i in range(self.segment_at.size()):
+            segment = <Segment>self.segment_at[i]
+            self.keys = segment.engine.match(document).tolist()
+            self.mark(<int32_t>i)
+        return 0
+
+    cdef int mark(self, int32_t number) except -1 nogil:
+        """Marks the rows of the patterns in `keys`."""
+        cdef int64_t j
+        cdef size_t i
+        cdef int32_t key
+        for i in range(self.keys.size()):
+            key = self.keys[i]
+            for j in range((<Segment>self.segment_at[number]).member_starts[key],
+                           (<Segment>self.segment_at[number]).member_starts[key + 1]):
+                self.mark_row((<Segment>self.segment_at[number]).members[j])
+        return 0
+
+    cdef inline void mark_row(self, int32_t row) noexcept nogil:
+        self.bits[row >> 6] |= <uint64_t>1 << (row & 63)
+        self.words[row >> 12] |= <uint64_t>1 << ((row >> 6) & 63)
+
+    cdef int collect(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
+        """Reads the marks, and takes them away."""
+        cdef size_t i, word
+        cdef uint64_t bits
+        cdef int32_t row
+        for i in range(self.words.size()):
+            while self.words[i]:
+                word = i * 64 + lowest_bit(self.words[i])
+                self.words[i] &= self.words[i] - 1
+                bits = self.bits[word]
+                self.bits[word] = 0
+                while bits:
+                    row = <int32_t>(word * 64 + lowest_bit(bits))
+                    bits &= bits - 1
+                    if self.plan.kinds[row] == DELIVER:
+                        rows.push_back(row)
+                    elif self.plan.kinds[row] == VERIFY:
+                        candidates.push_back(row)
+        return 0
+
+
+cdef object _ends(vector[int64_t]& values):
+    result = np.empty(values.size(), dtype=np.int64)
+    cdef int64_t[::1] view = result
+    if values.size():
+        memcpy(&view[0], values.data(), values.size() * sizeof(int64_t))
+    return result

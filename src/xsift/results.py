@@ -1,0 +1,124 @@
+"""What a matcher gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from xsift.errors import DocumentError
+
+__all__ = ["Explanation", "Match", "Node", "StepReport", "SubscriptionReport"]
+
+
+class Node(NamedTuple):
+    """A node that a subscription selects.
+
+    For an element, `number` counts elements from 1 in document order, and document[start:end] is the element. An attribute, a text, a
+    comment or a processing instruction is reported with the number and the bytes of the element that carries it.
+    """
+
+    path: str
+    number: int
+    start: int
+    end: int
+
+
+class Match:
+    """What one document of a batch gave: the ids of the subscriptions that it matches, or the error that it ended with."""
+
+    __slots__ = ("_ids", "_make_ids", "error", "rows")
+
+    def __init__(
+        self, rows: Sequence[int], make_ids: Callable[[Sequence[int]], list[str]], error: DocumentError | None = None
+    ) -> None:
+        self.rows = rows
+        self.error = error
+        self._make_ids = make_ids
+        self._ids: list[str] | None = None
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids, in the order in which the subscriptions were added. Made when first asked for."""
+        if self._ids is None:
+            self._ids = self._make_ids(self.rows)
+        return self._ids
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Match(error={self.error!r})" if self.error else f"Match({self.ids!r})"
+
+
+@dataclass(frozen=True)
+class SubscriptionReport:
+    """How a subscription is evaluated: which part is indexed, and which is verified."""
+
+    id: str
+    xpath: str
+    ordered: bool
+    patterns: list[str]
+    """What is indexed: the subscription can match only if one of these does."""
+    exact: bool
+    """Whether the patterns decide alone."""
+    residual: str
+    """What lxml verifies on the documents that pass the patterns; "" if nothing."""
+    reason: str
+    """The part of the expression that is not indexed; "" if all of it is."""
+    always: bool = False
+    never: bool = False
+
+    def __str__(self) -> str:
+        lines = [f"{self.id}: {self.xpath}" + (" (ordered)" if self.ordered else "")]
+        if self.never:
+            return "\n".join([*lines, "  no document can match it"])
+        if self.always and self.exact:
+            return "\n".join([*lines, "  every document matches it"])
+        if self.always:
+            lines.append("  indexed:  nothing; every document is verified, which is slow")
+        lines += [f"  indexed:  {pattern}" for pattern in self.patterns]
+        if not self.exact:
+            lines.append(f"  verified: {self.residual}")
+            lines.append(f"  because:  {self.reason} cannot be indexed")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """How far one step of a pattern got in a document."""
+
+    step: str
+    depth: int
+    found: int
+    """Elements with this name at a place that the steps above allow."""
+    satisfied: int
+    """Those of them that also have all that the pattern asks for below."""
+
+    def __str__(self) -> str:
+        mark = "✓" if self.satisfied else "✗"
+        return f"{mark} {'  ' * self.depth}{self.step}: {self.found} found, {self.satisfied} satisfied"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a subscription matched a document, or where it stopped."""
+
+    id: str
+    xpath: str
+    matched: bool
+    patterns: list[tuple[str, list[StepReport]]] = field(default_factory=list)
+    verified: bool | None = None
+    """What lxml said of the rest of the expression; None if it was not asked."""
+    residual: str = ""
+    nodes: list[Node] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"{self.id}: {self.xpath}", "matches" if self.matched else "does not match"]
+        for pattern, steps in self.patterns:
+            lines.append(f"  pattern {pattern}")
+            lines += [f"    {step}" for step in steps]
+        if self.verified is not None:
+            lines.append(f"  verified: {self.residual} is {'true' if self.verified else 'false'}")
+        lines += [f"  selects {node.path} (element {node.number}, bytes {node.start} to {node.end})" for node in self.nodes]
+        return "\n".join(lines)
