@@ -1,0 +1,59 @@
+"""Compiled: what a subscription's text comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xsift.xpath.pattern import Pattern, from_key
+from xsift.xpath.symbols import Symbols
+
+__all__ = ["Compiled", "Selection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a match of a pattern selects."""
+
+    kind: str
+    """"element"; "attribute" or "text", which `output` carries or contains; "nodes" of several kinds, which only
+    lxml can list; or "nothing", if the expression is no node-set."""
+
+    output: int
+    """The index of that element in the pattern, or -1 if there is none."""
+
+    attribute: str = ""
+    """The attribute's key, "local" or "uri\\x1flocal", with `*` for any local name; "" if none is selected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The subscription can match a document only if one of its patterns does. If it is exact, it then does match."""
+
+    keys: list[bytes]
+    """The patterns' keys, each once for each thing that it selects. Empty if always or never."""
+
+    selections: list[Selection]
+    """For each key, what is selected."""
+
+    exact: bool
+    """If not, boolean(residual) has to be evaluated for the documents in which a pattern matches."""
+
+    always: bool
+    """Exact: it matches every document. Else nothing could be indexed, and every document has to be verified."""
+
+    never: bool
+    """No document can match."""
+
+    residual: str
+    """The expression as lxml is to evaluate it, to verify or to list the nodes of kind "nodes"; "" if not needed."""
+
+    reason: str
+    """The first part of the expression that patterns cannot say; "" if exact."""
+
+    symbols: Symbols = field(repr=False, compare=False)
+    """The table that gives the keys their meaning."""
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        """The distinct patterns, in the order of their keys."""
+        return [from_key(key, self.symbols) for key in dict.fromkeys(self.keys)]

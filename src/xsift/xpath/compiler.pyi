@@ -1,0 +1,17 @@
+from collections.abc import Mapping
+
+from xsift.xpath.compiled import Compiled
+from xsift.xpath.pattern import Pattern
+from xsift.xpath.symbols import Symbols
+
+class Compiler:
+    symbols: Symbols
+    def __init__(self, symbols: Symbols, *, namespaces: Mapping[str, str] | None = None) -> None: ...
+    def compile(self, text: str | bytes, *, ordered: bool = False) -> Compiled: ...
+
+def compile(
+    text: str | bytes, symbols: Symbols, *, namespaces: Mapping[str, str] | None = None, ordered: bool = False
+) -> Compiled: ...
+def patterns(
+    text: str | bytes, symbols: Symbols, *, namespaces: Mapping[str, str] | None = None, ordered: bool = False
+) -> list[Pattern]: ...

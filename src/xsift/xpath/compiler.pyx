@@ -1,0 +1,197 @@
+"""The compiler: a subscription's text to what engines index.
+
+The result is a disjunction of patterns. If it is exact, the subscription matches a document if and only if one of them
+does. If not, one of them matching is only necessary, and lxml has to evaluate the expression (`residual`) for the
+documents that pass. The work is done in layers, each a file:
+
+    parser     text -> syntax tree
+    paths      what a location path demands of its context node    \\
+    truths     what any other expression does, used as a truth      } -> formulas
+    formula    such demands: alternatives, each a set of twigs     /
+    canonical  twigs -> canonical keys of patterns
+
+The context node is the document, and a relative path outside predicates means // and itself (DESIGN.md, "What a
+subscription means").
+"""
+
+cimport cython
+from libc.string cimport memcmp
+
+from xsift.errors import XPathError
+
+from xsift.xpath.characters cimport count_characters
+from xsift.xpath.faults cimport raise_fault
+from xsift.xpath.formula cimport (
+    SELECTS_ATTRIBUTE, SELECTS_ELEMENT, SELECTS_NODES, SELECTS_NOTHING, SELECTS_TEXT, Alternative, Formula,
+)
+from xsift.xpath.functions cimport TYPE_NODE_SET
+from xsift.xpath.namespaces cimport namespaces_of
+from xsift.xpath.parser cimport encoded
+from xsift.xpath.paths cimport DEMAND_EXISTENCE, KIND_DOCUMENT, Demand
+from xsift.xpath.printer cimport print_tree
+from xsift.xpath.syntax cimport TEST_NAME
+
+from xsift.xpath.compiled import Compiled, Selection
+
+_SELECTS = {SELECTS_NOTHING: "nothing", SELECTS_ELEMENT: "element", SELECTS_ATTRIBUTE: "attribute", SELECTS_TEXT: "text",
+            SELECTS_NODES: "nodes"}
+
+
+@cython.final
+cdef class Compiler(TruthCompiler):
+    """Compiles one subscription after the other, under one table of symbols and one mapping of namespaces.
+
+    Its buffers are used again, and for a text without errors no Python object is made: for a million subscriptions use
+    one compiler, from Cython, with `compile_bytes`.
+    """
+
+    def __init__(self, Symbols symbols not None, *, namespaces=None):
+        self.symbols = symbols
+        self.namespaces = namespaces_of(namespaces)
+        self.parser = Parser(self.namespaces)
+        self.canonical = Canonical()
+
+    cdef int compile_bytes(self, const char* text, size_t length, bint ordered) except -1 nogil:
+        cdef Demand selecting = Demand(DEMAND_EXISTENCE, True, NULL, -1, -1, NULL)
+        cdef int32_t root = self.parser.parse(text, length)
+        cdef int32_t formula
+        if root < 0:
+            with gil:
+                raise_fault(text, length, self.parser.fault)
+        self.begin(self.parser.nodes.data(), text, length)
+        if self.nodes[root].type == TYPE_NODE_SET:
+            formula = self.walk(root, KIND_DOCUMENT, &selecting)
+        else:
+            formula = self.truth(root, KIND_DOCUMENT, False)
+        return self.emit(formula, ordered)
+
+    cdef int emit(self, int32_t formula, bint ordered) except -1 nogil:
+        cdef Formula it = self.formulas.formulas[formula]
+        cdef int32_t root = <int32_t>self.parser.nodes.size() - 1
+        cdef bint is_node_set = self.nodes[root].type == TYPE_NODE_SET
+        cdef int32_t i
+        self.keys.clear()
+        self.results.clear()
+        self.residual.clear()
+        self.reason.clear()
+        self.outcome = OUTCOME_NEVER if it.count == 0 else OUTCOME_PATTERNS
+        self.exact = it.exact
+        self.lists_nodes = False
+        for i in range(it.count):
+            if self.formulas.alternatives[it.first + i].links == 0:
+                self.outcome = OUTCOME_ALWAYS
+                self.lists_nodes = is_node_set
+            elif self.formulas.alternatives[it.first + i].links > 1:
+                self.exact = False  # several patterns at once: only one of them is indexed
+        if ordered and not self.exact:
+            with gil:
+                self.refuse_order()
+        if self.outcome == OUTCOME_PATTERNS:
+            self.canonical.begin(self.formulas.twigs.size())
+            for i in range(it.count):
+                self.emit_alternative(it.first + i, ordered)
+        if not self.exact:
+            print_tree(&self.reason, self.nodes, self.source, self.blamed if self.blamed >= 0 else root, False)
+        if not self.exact or self.lists_nodes:
+            print_tree(&self.residual, self.nodes, self.source, root, True)
+        return 0
+
+    cdef int emit_alternative(self, int32_t alternative, bint ordered) except -1 nogil:
+        cdef Result result = Result(<int32_t>self.keys.size(), 0, -1, -1, SELECTS_NOTHING)
+        cdef int32_t selected = -1
+        self.canonical.encode(self.formulas, self.symbols, self.namespaces, self.largest_twig(alternative), ordered,
+                              &self.keys, &result.output, &selected)
+        result.key_end = <int32_t>self.keys.size()
+        if selected >= 0:
+            result.selects = self.formulas.twigs[selected].selects
+        if result.selects == SELECTS_ATTRIBUTE:
+            result.step = self.formulas.twigs[selected].output
+        if result.selects == SELECTS_NODES:
+            result.output = -1
+            self.lists_nodes = True
+        if self.is_duplicate(&result):
+            self.keys.resize(result.key_begin)
+        else:
+            self.results.push_back(result)
+        return 0
+
+    cdef int32_t largest_twig(self, int32_t alternative) noexcept nogil:
+        """Of several patterns that must all match, the largest is the most selective one; the first of equals."""
+        cdef const Alternative* it = &self.formulas.alternatives[alternative]
+        cdef int32_t best = self.formulas.links[it.first_link]
+        cdef int32_t i, other
+        for i in range(1, it.links):
+            other = self.formulas.links[it.first_link + i]
+            if self.formulas.twigs[other].size > self.formulas.twigs[best].size:
+                best = other
+        return best
+
+    cdef bint is_duplicate(self, const Result* result) except -1 nogil:
+        cdef int32_t length = result.key_end - result.key_begin
+        cdef const Result* other
+        cdef string one, another
+        cdef size_t i
+        for i in range(self.results.size()):
+            other = &self.results[i]
+            if (other.key_end - other.key_begin == length and other.output == result.output
+                    and other.selects == result.selects
+                    and memcmp(&self.keys[other.key_begin], &self.keys[result.key_begin], length) == 0):
+                self.selected_attribute(other, &one)
+                self.selected_attribute(result, &another)
+                if one == another:
+                    return True
+        return False
+
+    cdef int selected_attribute(self, const Result* result, string* key) except -1 nogil:
+        key.clear()
+        if result.step < 0:
+            return 0
+        self.attribute_key(result.step, key)
+        if self.nodes[result.step].test != TEST_NAME:
+            key.append(b"\x1f*" if key.size() else b"*")
+        return 0
+
+    cdef int refuse_order(self) except -1:
+        cdef string part
+        cdef int32_t root = <int32_t>self.parser.nodes.size() - 1
+        cdef int32_t node = self.blamed if self.blamed >= 0 else root
+        print_tree(&part, self.nodes, self.source, node, False)
+        quoted = (<bytes>part).decode()
+        raise XPathError(
+            "not-orderable", f"this part cannot be matched in order: {quoted[:80]}",
+            column=count_characters(self.source, self.nodes[node].offset) + 1,
+            hint="an ordered subscription is one path with nested paths and conditions; or leave out ordered=True",
+        )
+
+    def compile(self, text, *, bint ordered=False):
+        """Compiles one subscription, given as str or as UTF-8 bytes. Raises XPathError if it cannot be used."""
+        cdef bytes source = encoded(text)
+        cdef Result result
+        cdef string attribute
+        self.compile_bytes(source, len(source), ordered)
+        selections = []
+        keys = []
+        for result in self.results:
+            self.selected_attribute(&result, &attribute)
+            keys.append(self.keys.data()[result.key_begin:result.key_end])
+            selections.append(Selection(_SELECTS[result.selects], result.output, (<bytes>attribute).decode()))
+        return Compiled(
+            keys=keys,
+            selections=selections,
+            exact=self.exact,
+            always=self.outcome == OUTCOME_ALWAYS,
+            never=self.outcome == OUTCOME_NEVER,
+            residual=(<bytes>self.residual).decode(),
+            reason=(<bytes>self.reason).decode(),
+            symbols=self.symbols,
+        )
+
+
+def compile(text, Symbols symbols not None, *, namespaces=None, bint ordered=False):
+    """Compiles one subscription: `compile("//a[b]", Symbols()).patterns`. For many, keep a `Compiler`."""
+    return Compiler(symbols, namespaces=namespaces).compile(text, ordered=ordered)
+
+
+def patterns(text, Symbols symbols not None, *, namespaces=None, bint ordered=False):
+    """The patterns of a subscription, one of which matches every document that the subscription matches."""
+    return compile(text, symbols, namespaces=namespaces, ordered=ordered).patterns

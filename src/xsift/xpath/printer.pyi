@@ -1,0 +1,3 @@
+from xsift.xpath.parser import Expression
+
+def to_text(expression: Expression, *, verification: bool = False) -> str: ...
