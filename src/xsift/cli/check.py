@@ -1,0 +1,76 @@
+"""`xsift check`: can every subscription be used, and how much of each is indexed?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import xsift
+from xsift.cli import EXIT_NOTHING, EXIT_OK
+from xsift.cli.common import namespaces_of, plural, progress
+from xsift.files import read_subscriptions
+
+EPILOG = """\
+exit code: 0 every subscription can be used; 1 some cannot (each is reported with its position); 2 wrong use
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds this subcommand's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument("subscriptions", metavar="FILE", help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet")
+    parser.add_argument(
+        "-n", "--namespace", action="append", default=[], metavar="PREFIX=URI", help="a prefix that the expressions use"
+    )
+    parser.add_argument("--list", action="store_true", help="say of each subscription what is indexed and what verified")
+    parser.add_argument("--json", action="store_true", help="a JSON object instead of text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Checks; returns the exit code."""
+    table = read_subscriptions(arguments.subscriptions)
+    subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments))
+    failed = subscriptions.add_many(table, errors="collect")
+    reports = [
+        subscriptions.explain(id) for id in progress(subscriptions, "subscriptions", len(subscriptions), quiet=arguments.json)
+    ]
+    patterns = len({pattern for report in reports for pattern in report.patterns})
+    verified = [report for report in reports if not report.exact]
+    counts = {
+        "subscriptions": table.num_rows,
+        "unusable": len(failed),
+        "distinct_patterns": patterns,
+        "verified_with_lxml": len(verified),
+        "verified_on_every_document": sum(report.always for report in verified),
+        "never_matching": sum(report.never for report in reports),
+    }
+    if arguments.json:
+        errors = [{"id": id, "code": error.code, "message": str(error)} for id, error in failed]
+        print(json.dumps({**counts, "errors": errors}, ensure_ascii=False))
+    else:
+        _print(arguments, counts, failed, reports)
+    return EXIT_NOTHING if failed else EXIT_OK
+
+
+def _print(
+    arguments: argparse.Namespace,
+    counts: dict[str, int],
+    failed: list[tuple[str, xsift.XsiftError]],
+    reports: list[xsift.SubscriptionReport],
+) -> None:
+    for _, error in failed:
+        print(error, file=sys.stderr)
+    if arguments.list:
+        print("\n".join(str(report) for report in reports))
+    print(f"{plural(counts['subscriptions'], 'subscription')}, {plural(counts['distinct_patterns'], 'distinct pattern')}")
+    notes = {
+        "unusable": "cannot be used",
+        "verified_with_lxml": "are indexed in part and verified with lxml",
+        "verified_on_every_document": "of these have nothing to index: every document is verified, which is slow",
+        "never_matching": "can never match",
+    }
+    for name, note in notes.items():
+        if counts[name]:
+            print(f"  {counts[name]:,} {note}")

@@ -1,0 +1,112 @@
+"""What several subcommands share: options for subscriptions, progress, numbers for eyes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+import xsift
+from xsift.errors import SubscriptionError
+from xsift.files import read_subscriptions
+
+__all__ = ["add_subscription_options", "load_matcher", "load_subscriptions", "plural", "progress"]
+
+Item = TypeVar("Item")
+
+
+def add_subscription_options(parser: argparse.ArgumentParser) -> None:
+    """--subscriptions, --namespace, --engine, --option, --skip-errors."""
+    parser.add_argument(
+        "-s",
+        "--subscriptions",
+        required=True,
+        metavar="FILE",
+        help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, or a saved matcher (.xsift)",
+    )
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        action="append",
+        default=[],
+        metavar="PREFIX=URI",
+        help="a prefix that the expressions use; may be given several times",
+    )
+    parser.add_argument("-e", "--engine", default="auto", help="see `xsift engines`; default: auto")
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the engine; may be given several times",
+    )
+    parser.add_argument(
+        "--skip-errors", action="store_true", help="go on without the subscriptions that cannot be used"
+    )
+
+
+def namespaces_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The --namespace options as a mapping."""
+    pairs = [text.partition("=") for text in arguments.namespace]
+    for prefix, separator, uri in pairs:
+        if not prefix or not separator:
+            raise SubscriptionError(
+                "bad-namespace", f"--namespace {prefix}{separator}{uri} is not PREFIX=URI", hint="e.g. n=urn:news"
+            )
+    return {prefix: uri for prefix, _, uri in pairs}
+
+
+def engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The --option options as a mapping; numbers and true/false become what they look like."""
+    options: dict[str, Any] = {}
+    for text in arguments.option:
+        name, _, value = text.partition("=")
+        if value in ("true", "True", "false", "False"):
+            options[name] = value.lower() == "true"
+        else:
+            options[name] = int(value) if value.lstrip("-").isdigit() else value
+    return options
+
+
+def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptions, int]:
+    """The set that the options name, and how many subscriptions were left out; each of these is reported."""
+    subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments))
+    failed = subscriptions.add_many(read_subscriptions(arguments.subscriptions), errors="collect")
+    for _, error in failed[:20]:
+        print(f"xsift: {error}", file=sys.stderr)
+    if len(failed) > 20:
+        print(f"xsift: and {len(failed) - 20:,} more", file=sys.stderr)
+    if failed and not arguments.skip_errors:
+        raise SubscriptionError(
+            "bad-subscriptions",
+            f"{plural(len(failed), 'subscription')} cannot be used",
+            hint="mend them, or go on without them with --skip-errors",
+        )
+    return subscriptions, len(failed)
+
+
+def load_matcher(arguments: argparse.Namespace) -> xsift.Matcher:
+    """The matcher that the options ask for."""
+    if arguments.subscriptions.endswith(".xsift"):
+        return xsift.Matcher.load(arguments.subscriptions)
+    subscriptions, _ = load_subscriptions(arguments)
+    return subscriptions.matcher(arguments.engine, **engine_options(arguments))
+
+
+def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:
+    """The items, with a bar on standard error if that is a terminal and it takes longer than a moment."""
+    return iter(
+        tqdm(items, unit=f" {unit}", total=total, delay=1, leave=False, disable=quiet or not sys.stderr.isatty())
+    )
+
+
+def plural(number: int, noun: str) -> str:
+    """1 document, 2 documents, 12,345 documents; matches, not matchs."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{number:,} {noun}{ending}"

@@ -1,0 +1,99 @@
+"""Engines with faults, for the runner to find: each derives from the reference engine and spoils something."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from xsift.document.events import Document
+from xsift.xpath.pattern import Pattern
+
+from xsift.engines.reference import Reference
+from xsift.errors import EngineError
+
+FAULTY = {
+    "liar": ("tests.experiments.faulty", "Liar"),
+    "crasher": ("tests.experiments.faulty", "Crasher"),
+    "sleeper": ("tests.experiments.faulty", "Sleeper"),
+    "refuser": ("tests.experiments.faulty", "Refuser"),
+    "thrower": ("tests.experiments.faulty", "Thrower"),
+    "forgetter": ("tests.experiments.faulty", "Forgetter"),
+    "counted": ("tests.experiments.faulty", "Counted"),
+}
+
+
+class Liar(Reference):
+    """Leaves out the last match."""
+
+    name = "liar"
+
+    def match(self, document: Document) -> npt.NDArray[np.int32]:
+        return super().match(document)[:-1]
+
+
+class Crasher(Reference):
+    """Takes its process down."""
+
+    name = "crasher"
+
+    def match(self, document: Document) -> npt.NDArray[np.int32]:
+        os.abort()
+
+
+class Sleeper(Reference):
+    """Never comes to an end."""
+
+    name = "sleeper"
+
+    def match(self, document: Document) -> npt.NDArray[np.int32]:
+        time.sleep(60)
+        return super().match(document)
+
+
+class Refuser(Reference):
+    """Takes no pattern."""
+
+    name = "refuser"
+
+    def add(self, pattern: Pattern) -> int:
+        raise EngineError("refused-pattern", f"engine 'refuser' refuses {pattern}: it is in no mood")
+
+
+class Thrower(Reference):
+    """Has a plain bug."""
+
+    name = "thrower"
+
+    def match(self, document: Document) -> npt.NDArray[np.int32]:
+        raise ZeroDivisionError("oh")
+
+
+class Forgetter(Reference):
+    """Removing one pattern removes another one too."""
+
+    name = "forgetter"
+
+    def remove(self, key: int) -> None:
+        super().remove(key)
+        self._patterns.pop(0, None)
+
+
+class Counted(Reference):
+    """Has an option, structures, counters and a property."""
+
+    name = "counted"
+    options = {"size": (1, 2, 3)}  # noqa: RUF012
+
+    def __init__(self, **options: Any) -> None:
+        self.size = self._option(options, "size")
+        super().__init__(**options)
+
+    @property
+    def segments(self) -> int:
+        return 7 * self.size
+
+    def memory(self) -> dict[str, int]:
+        return {"segment table": 100 * self.size, "run-time stack": 10}

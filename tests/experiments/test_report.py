@@ -1,0 +1,251 @@
+"""Reports: verdicts with their numbers, in the terminal, in HTML that needs nothing else, and as data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.experiments.conftest import FIGURE, tiny
+from xsift.cli import main
+from xsift.experiments import report
+from xsift.experiments.definition import names
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.measures import numbers, summary
+from xsift.experiments.plan import make_plan
+from xsift.experiments.plot import Axis, Line, Mark, plot
+from xsift.experiments.quantities import plain, quantity, short
+from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, Results
+from xsift.experiments.runner import _note, run
+from xsift.experiments.store import Measured, Store
+
+CLAIMS = """
+[[figure.claim]]
+says = "R takes twice as long as Y, or longer."
+place = "section 3"
+check = 'always(y("R") >= 2 * y("Y"))'
+[[figure.claim]]
+says = "R grows with <x>."
+check = 'growth(y("R")) > 10'
+note = "It does not here because & so on."
+[[figure.claim]]
+says = "Additions are fast."
+check = 'y("Y", last) < 1 and always(build_seconds("R") > 0) and always(counter.probes("Y") > 0)'
+[[figure]]
+id = "2"
+title = "Memory of the same runs"
+from = "1"
+only = ["Y"]
+y = "memory_bytes"
+show = "scaleup"
+[[figure.claim]]
+says = "it grows"
+check = 'rising(y("Y"))'
+"""
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """Results with made-up numbers: no test depends on how long anything takes."""
+    store = Store(tmp_path)
+    store.create()
+    plan = make_plan(tiny(FIGURE + CLAIMS))
+    _note(plan, store, finished=True)
+    for point in plan.points:
+        records = {}
+        for factor, entry in zip((3.0, 1.0), point.entries, strict=True):
+            rounds = [[factor * (1 + 0.1 * number) * 1e-3] * 3 for number in range(3)]
+            if entry.label == "Y" and point.position == 1:
+                rounds[2] = [9e-3] * 3
+            records[entry.label] = {
+                "match_rounds": rounds,
+                "parse_rounds": rounds,
+                "deliver_rounds": rounds,
+                "memory": {"NFA": 1000 * (1 + point.position), "run-time stack": 24},
+                "build_seconds": [0.5],
+            }
+        failures = {"R": "wrong answer: it misses '/a<b'"} if point.position else {}
+        for label in failures:
+            del records[label]
+        store.put_point(Measured(point.key, records, failures, [], 1.0, "now"))
+    return Results.of(store)
+
+
+def test_verdicts(results: Results) -> None:
+    first, second = results.experiment.figures
+    holds, not_, unknown = results.verdicts(first)
+    assert (holds.state, holds.rounds, holds.rounds_alike) == (HOLDS, 3, 3)
+    assert [text for text, _ in holds.evidence] == ['y("R")', 'y("Y")', "ratio"]
+    assert not_.state == NOT_MEASURED
+    assert "two points" in not_.reason
+    assert unknown.state == NOT_MEASURED
+    assert "counter.probes of 'Y'" in unknown.reason
+    (grows,) = results.verdicts(second)
+    assert (grows.state, grows.rounds, grows.rounds_alike) == (HOLDS, 1, 1)
+    assert results.shown(second, "memory_bytes", "Y")[1].median == 1000
+
+
+def test_a_verdict_says_in_how_many_rounds_it_is_the_same(results: Results) -> None:
+    text = FIGURE + '[[figure.claim]]\nsays = "s"\ncheck = \'y("Y", 8) < 2 * y("Y", 4)\'\n'
+    doubtful = Results(tiny(text), results.run, results.points)
+    (verdict,) = doubtful.verdicts(doubtful.experiment.figures[0])
+    assert (verdict.state, verdict.rounds, verdict.rounds_alike) == (HOLDS, 3, 2)
+    text = text.replace("<", ">")
+    (verdict,) = (opposite := Results(tiny(text), results.run, results.points)).verdicts(
+        opposite.experiment.figures[0]
+    )
+    assert (verdict.state, verdict.rounds_alike) == (DOES_NOT_HOLD, 2)
+
+
+def test_the_terminal_shows_tables_verdicts_and_failures(results: Results) -> None:
+    text = report.terminal(results)
+    assert "3.30 ms" in text
+    assert "+ holds, the same in 3 of 3 rounds: R takes twice as long as Y" in text
+    assert "? not measured: growth needs two points" in text
+    assert "! R at 8: wrong answer" in text
+    assert "2 of 4 claims hold" in text
+
+
+class _Page(HTMLParser):
+    """Collects what a page refers to, and that its elements are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.references += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_complete_in_itself(results: Results, tmp_path: Path) -> None:
+    _, path = report.write(Store(tmp_path))
+    text = path.read_text(encoding="utf-8")
+    parser = _Page()
+    parser.feed(text)
+    assert parser.open == []
+    assert all(reference.startswith(("#", "data:")) for reference in parser.references)
+    assert "url(" not in text
+    assert "@import" not in text
+    for words in (
+        "2 of 4 claims hold, 2 not measured",
+        "Somebody: something &lt;small&gt; (2001)",
+        "R grows with &lt;x&gt;.",
+        "It does not here because &amp; so on.",
+        "the same in 3 of 3 rounds",
+        "wrong answer: it misses '/a&lt;b'",
+        "section 3",
+        "prefers-color-scheme: dark",
+    ):
+        assert words in text
+    assert len(re.findall('<svg class="plot"', text)) == 3
+
+
+def test_the_numbers_as_data(results: Results, tmp_path: Path) -> None:
+    report.write(Store(tmp_path))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "figures.csv").read_text(encoding="utf-8"))))
+    (row,) = [r for r in rows if (r["figure"], r["series"], r["x"], r["measure"]) == ("1", "R", "4", "match_seconds")]
+    assert float(row["median"]) == pytest.approx(0.0033)
+    assert row["rounds"] == "3"
+    timings = pq.read_table(tmp_path / "timings.parquet").to_pylist()
+    assert len(timings) == 3 * 3 * 3 * 3  # three series measured, three kinds of timings, rounds, documents
+    assert timings[0] == {
+        "figure": "1", "series": "R", "x": "4", "what": "match", "round": 0, "document": 0, "seconds": 0.003,
+    }  # fmt: skip
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    definition = tmp_path / "mine.toml"
+    definition.write_text(tiny(FIGURE + CLAIMS).text, encoding="utf-8")
+    folder = tmp_path / "out"
+    assert main(["experiment", "run", str(definition), "--output", str(folder), "--figures", "2"]) == 0
+    shown = capsys.readouterr()
+    assert "Memory of the same runs" in shown.out
+    assert str(folder / "report.html") in shown.out
+    assert "2/2 points" in shown.err
+    (folder / "report.html").unlink()
+    assert main(["experiment", "report", str(folder)]) == 0
+    assert (folder / "report.html").exists()
+    assert main(["experiment", "report", str(tmp_path / "nothing")]) == 2
+    assert "no-run" in capsys.readouterr().err
+    assert main(["experiment", "run", "nothing-like-it"]) == 2
+    assert main(["experiment", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in names())
+
+
+def test_quantities() -> None:
+    assert [plain(value) for value in (0, 1, 12.345, 123.4, 1234.5, 0.01234, 1e-5)] == [
+        "0", "1.00", "12.3", "123", "1,234", "0.0123", "1.00e-05",
+    ]  # fmt: skip
+    assert quantity(0.00123, "s") == "1.23 ms"
+    assert quantity(3 * 2**20, "B") == "3.00 MB"
+    assert quantity(0, "s") == "0 s"
+    assert quantity(1500, "1/s") == "1,500/s"
+    assert [short(value) for value in (0, 10, 1000, 25_000, 1_000_000, 0.25)] == [
+        "0",
+        "10",
+        "1k",
+        "25k",
+        "1M",
+        "0.25",
+    ]
+    assert short(0.0025, "s") == "2.5 ms"
+
+
+def test_summaries() -> None:
+    assert summary([]) is None
+    one = summary([5.0, 1.0, 3.0, 2.0, 4.0])
+    assert one is not None
+    assert (one.median, one.lower_quartile, one.upper_quartile, one.least, one.most, one.number) == (3, 2, 4, 1, 5, 5)
+    record = {"memory": {"run-time stack": 1, "NFA (states)": 2}, "counters": {"hits": 30}, "documents": 10}
+    assert numbers(record, "memory.NFA__states_") == [2]
+    assert numbers(record, "counter.hits") == [3]
+    assert numbers(record, "memory.trie") == []
+    assert numbers(record, "total_seconds") == []
+
+
+def mark(x: float, y: float) -> Mark:
+    return Mark(x, y, y, y, y, y, "")
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("values", [[1.0], [0.0, 1.0], [-3.0, 5.0], [1e-9, 1e9], [7.0, 7.0], [0.0]])
+@pytest.mark.parametrize("unit", ["", "s", "B"])
+def test_plots_of_odd_numbers(values: list[float], log: bool, unit: str) -> None:
+    lines = [Line("A", [mark(float(at), value) for at, value in enumerate(values, 1)]), Line("B", [])]
+    drawn = plot(lines, Axis("x", values=range(1, len(values) + 1), log=log), Axis("y", unit, log), "odd")
+    assert "nan" not in drawn
+    assert "inf" not in drawn
+    bars = plot(lines, Axis("x", names=["p"] * (len(values) + 1)), Axis("y", unit, log), "odd")
+    assert bars.count("<rect") == len(values) + 1
+
+
+def test_a_plot_of_nothing_says_so() -> None:
+    assert "Nothing was measured" in plot([Line("A", [])], Axis("x"), Axis("y"), "nothing")
+
+
+def test_a_hundred_lines_have_their_labels_apart() -> None:
+    lines = [Line(f"line {number}", [mark(1, 1.0), mark(2, 1.0)]) for number in range(15)]
+    drawn = plot(lines, Axis("x", values=[1, 2]), Axis("y"), "many")
+    places = sorted(float(y) for y in re.findall(r'class="label" x="[\d.]+" y="([\d.]+)"', drawn))
+    assert len(places) == 15
+    assert min(b - a for a, b in pairwise(places)) > 10
+
+
+def test_a_folder_without_a_definition(tmp_path: Path) -> None:
+    run(tiny(), Store(tmp_path))
+    (tmp_path / "definition.toml").unlink()
+    with pytest.raises(ExperimentError, match=r"definition\.toml"):
+        Results.of(Store(tmp_path))

@@ -1,0 +1,242 @@
+"""The runner on workloads of a few documents: what it measures, what it finds wrong, what it does not do twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.conftest import FIGURE, tiny
+from xsift.experiments import runner
+from xsift.experiments.measures import MEASURES
+from xsift.experiments.plan import Point
+from xsift.experiments.results import Results
+from xsift.experiments.runner import Estimate, Progress, run
+from xsift.experiments.store import Measured, Store
+
+Measure = Callable[[str], Results]
+
+
+def with_series(engine: str, more: str = "") -> str:
+    return FIGURE + f'[[figure.series]]\nlabel = "other"\nengine = "{engine}"\n{more}\n'
+
+
+def test_everything_is_measured(measured: Measure) -> None:
+    results = measured(FIGURE.replace('"memory_bytes"]', '"memory_bytes", "counter.evaluations"]'))
+    (figure,) = results.experiment.figures
+    assert results.failures(figure) == []
+    for label in ("R", "Y"):
+        for position in (0, 1):
+            record = results.record(figure, label, position)
+            for measure in set(MEASURES) - {"additions_per_second", "removals_per_second"}:
+                assert results.summary(figure, measure, label, position) is not None, measure
+            assert len(record["match_rounds"]) == 3
+            assert all(len(round_) == 3 for round_ in record["match_rounds"])
+    # /a/b and /a[b]/d and /a[d]/b match the first two documents, //c only the first
+    assert results.record(figure, "R", 0)["matches"] == [4, 3, 0]
+    assert results.record(figure, "R", 1)["matches"] == [7, 5, 1]
+    assert results.record(figure, "R", 1)["patterns"] == 6  # /a[b]/d is /a[d]/b, and /a/b is there twice
+    counted = results.summary(figure, "counter.evaluations", "R", 1)
+    assert counted is not None
+    assert counted.median == 6  # a document
+    (facts,) = results.points["1", 1].workloads
+    assert facts["subscriptions"] == 8
+    assert facts["depth"] == 2
+    assert results.run["machine"]["python"]
+
+
+FAULTS = [
+    ("liar", "wrong answer: it misses"),
+    ("crasher", "SIGABRT"),
+    ("refuser", "it is in no mood"),
+    ("thrower", "ZeroDivisionError: oh"),
+]
+
+
+@pytest.mark.parametrize(("engine", "reason"), FAULTS)
+def test_a_fault_is_reported_and_not_timed(measured: Measure, engine: str, reason: str) -> None:
+    results = measured(with_series(engine))
+    (figure,) = results.experiment.figures
+    failures = results.failures(figure)
+    assert [failure.label for failure in failures] == ["other", "other"]
+    assert reason in failures[0].reason
+    assert results.record(figure, "other", 0) == {}
+    assert results.record(figure, "Y", 0)["match_rounds"]
+
+
+def test_what_takes_too_long_is_ended(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LIMIT_SECONDS", 0.2)
+    results = measured(with_series("sleeper", "until = 4"))
+    (failure,) = results.failures(results.experiment.figures[0])
+    assert "took longer than 0.2 s" in failure.reason
+
+
+def test_ordered_patterns_are_refused_by_who_cannot_have_them(measured: Measure) -> None:
+    results = measured(FIGURE.replace('engine = "yfilter"', 'engine = "yfilter"\nordered = true'))
+    assert "ordered" in results.failures(results.experiment.figures[0])[0].reason
+
+
+def test_options_structures_and_properties(measured: Measure) -> None:
+    figure = with_series("counted", "options = {size = 2}").replace(
+        '["match_seconds", "memory_bytes"]',
+        '["property.segments", "memory.segment_table", "index_bytes", "run_time_bytes"]',
+    )
+    results = measured(figure)
+    (shown,) = results.experiment.figures
+    values = [results.row(shown, measure, "other")[0].median for measure in shown.measures]
+    assert values == [14, 200, 200, 10]
+    assert results.row(shown, "property.segments", "R") == {}
+
+
+def test_subscriptions_one_by_one_where_sharing_is_the_point(measured: Measure) -> None:
+    results = measured(with_series("reference", "deduplicate = false"))
+    (figure,) = results.experiment.figures
+    assert results.record(figure, "other", 1)["matches"] == results.record(figure, "R", 1)["matches"]
+    memory = [results.row(figure, "memory_bytes", label)[1].median for label in ("other", "R")]
+    assert memory[0] > memory[1]
+
+
+def test_order_dependent_subscriptions_can_be_dropped(measured: Measure) -> None:
+    """/a[d]/b matches both documents unordered, the first one not in order: b comes before d there."""
+    figure = FIGURE.replace("additions = 0", "drop_order_dependent = true") + (
+        '[[figure.series]]\nlabel = "ordered"\nengine = "reference"\nordered = true\n'
+    )
+    results = measured(figure)
+    (shown,) = results.experiment.figures
+    assert results.failures(shown) == []
+    assert results.record(shown, "R", 0)["subscriptions"] == 2
+    assert results.record(shown, "R", 0)["matches"] == results.record(shown, "ordered", 0)["matches"] == [2, 1, 0]
+
+
+def test_peers_agree(measured: Measure) -> None:
+    series = "".join(
+        f'[[figure.series]]\nlabel = "{peer}"\npeer = "{peer}"\n' for peer in ("lxml-loop", "lxml-block", "lxml-xslt")
+    )
+    results = measured(FIGURE + series)
+    (figure,) = results.experiment.figures
+    assert results.failures(figure) == []
+    assert {series.label for series in figure.series if results.row(figure, "match_seconds", series.label)} == {
+        "R", "Y", "lxml-loop", "lxml-block", "lxml-xslt",
+    }  # fmt: skip
+    assert results.row(figure, "memory_bytes", "lxml-loop") == {}
+
+
+GENERATED = """
+[[figure]]
+id = "1"
+title = "Additions"
+y = ["additions_per_second", "removals_per_second"]
+additions = 20
+workload = { dtd = "book", documents = { number = 3 }, subscriptions = { number = 30, distinct = true } }
+[figure.vary]
+parameter = "subscriptions.seed"
+values = [1]
+[[figure.series]]
+label = "Y"
+engine = "yfilter"
+[[figure.series]]
+label = "other"
+engine = "forgetter"
+"""
+
+
+def without_texts(tmp_path: Path, figures: str) -> Results:
+    from xsift.experiments.definition import read
+
+    store = Store(tmp_path / "generated")
+    run(read('title = "Generated"\n[defaults]\nrepeats = 3\nseconds = 0\n' + figures, "generated"), store)
+    return Results.of(store)
+
+
+def test_additions_are_timed_and_must_leave_no_trace(tmp_path: Path) -> None:
+    results = without_texts(tmp_path, GENERATED)
+    (figure,) = results.experiment.figures
+    assert results.record(figure, "Y", 0)["additions"] == 20
+    assert results.row(figure, "additions_per_second", "Y")[0].number == 3
+    (failure,) = results.failures(figure)
+    assert failure.label == "other"
+    assert "not what they were before" in failure.reason
+
+
+def test_a_mix_has_equal_parts_of_each(tmp_path: Path) -> None:
+    mix = GENERATED.replace('dtd = "book", ', 'mix = [{ dtd = "book" }, { dtd = "psd" }], ').replace(
+        'engine = "forgetter"', 'engine = "reference"'
+    )
+    results = without_texts(tmp_path, mix)
+    (figure,) = results.experiment.figures
+    assert results.failures(figure) == []
+    record = results.record(figure, "Y", 0)
+    assert (record["documents"], record["subscriptions"]) == (3, 30)
+    assert record["additions"] > 0
+
+
+def test_a_share_of_the_documents_can_be_asked_to_match(tmp_path: Path) -> None:
+    some = GENERATED.replace("documents = { number = 3 }", "documents = { number = 10, matching_share = 0.3 }")
+    some = some.replace("number = 30, distinct = true", "number = 2, maximum_depth = 6, minimum_depth = 5")
+    results = without_texts(tmp_path, some.replace("additions = 20", "additions = 0").replace("y = ", "# "))
+    matches = results.record(results.experiment.figures[0], "Y", 0)["matches"]
+    assert sum(number > 0 for number in matches) == 3
+    assert len(matches) == 10
+
+
+class Spy(Progress):
+    """Notes which points are measured, which were there already."""
+
+    def __init__(self) -> None:
+        self.measured: list[object] = []
+        self.resumed: list[object] = []
+        self.left: list[float] = []
+
+    def point(self, point: Point, estimate: Estimate) -> None:
+        self.left.append(estimate.seconds_left)
+
+    def done(self, point: Point, measured: Measured, resumed: bool, estimate: Estimate) -> None:
+        (self.resumed if resumed else self.measured).append(point.x)
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    runs = [Spy() for _ in range(4)]
+    run(tiny(), store, progress=runs[0])
+    assert (runs[0].measured, runs[0].resumed) == ([4, 8], [])
+    assert runs[0].left[0] > runs[0].left[1] > 0
+    run(tiny(FIGURE.replace("[4, 8]", "[4, 6, 8]")), store, progress=runs[1])
+    assert (runs[1].measured, runs[1].resumed) == ([6], [4, 8])
+    run(tiny(FIGURE.replace('engine = "yfilter"', 'engine = "yfilter"\nuntil = 4')), store, progress=runs[2])
+    assert (runs[2].measured, runs[2].resumed) == ([8], [4])
+    run(tiny(), store, fresh=True, progress=runs[3])
+    assert (runs[3].measured, runs[3].resumed) == ([4, 8], [])
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    measure = runner.measure
+
+    def interrupted(point: Point, tell: runner.Tell) -> Measured:
+        if point.x == 8:
+            raise KeyboardInterrupt
+        return measure(point, tell)
+
+    monkeypatch.setattr(runner, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(tiny(), store)
+    results = Results.of(store)
+    assert not results.run["finished"]
+    assert list(results.row(results.experiment.figures[0], "match_seconds", "Y")) == [0]
+    monkeypatch.setattr(runner, "measure", measure)
+    spy = Spy()
+    run(tiny(), store, progress=spy)
+    assert (spy.measured, spy.resumed) == ([8], [4])
+    assert Results.of(store).run["finished"]
+
+
+def test_a_spoilt_point_is_measured_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run(tiny(), store)
+    for path in (tmp_path / "points").iterdir():
+        path.write_text("{", encoding="utf-8")
+        break
+    spy = Spy()
+    run(tiny(), store, progress=spy)
+    assert len(spy.measured) == len(spy.resumed) == 1
