@@ -54,6 +54,9 @@ TRUE = [
     'y("A", 10) ** 2 - 1 == 0 or 1 > 2',
     'always(1 < 2 < y("B") + 1)',
     'largest(where(y("A") < 4, x)) == 100',
+    'always(y("A") < lowest_other("A")) and first_of(lowest_other("A")) == 1.5 and last_of(lowest_other("A")) == 32',
+    'always(y("B") >= highest_other("B"))',
+    'always(y("A")\n   < y("B"))',
 ]
 
 
@@ -77,6 +80,8 @@ REFUSED = [
     ('y("C") > 1', "no series is called 'C'"),
     ("y(1) > 1", "label in quotes"),
     ("y() > 1", "takes a label"),
+    ('lowest_other("A", 10) > 1', "takes a label"),
+    ('lowest_other("C") > 1', "no series is called 'C'"),
     ('y("A", 11) > 1', "the axis has no 11"),
     ('y("A", True) > 1', "the axis has no True"),
     ('yy("A") > 1', "there is no 'yy'"),

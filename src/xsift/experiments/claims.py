@@ -12,6 +12,7 @@ import ast
 import contextlib
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -89,11 +90,14 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 }
 
 
+OTHERS: dict[str, Callable[[list[float]], float]] = {"lowest_other": min, "highest_other": max}
+
+
 class Check:
     """A parsed expression of the language, for one figure."""
 
     def __init__(self, text: str, setting: Setting, place: str = "") -> None:
-        self.text = text.strip()
+        self.text = re.sub(r"\s*\n\s*", " ", text.strip())
         self.setting = setting
         self.place = place
         self.measures: set[str] = set()
@@ -120,7 +124,7 @@ class Check:
         raise self.error("it gives a number, not true or false", hint="compare it with something")
 
     def evidence(self, numbers: Numbers) -> list[tuple[str, Number | Row]]:
-        """The numbers that decide: the sides of the first comparison, constant factors aside, and their ratio."""
+        """The numbers that decide: the sides of the first comparison of measures, and their ratio."""
         evaluation = _Evaluation(self, numbers)
         found: list[tuple[str, Number | Row]] = []
         for node in self._decisive():
@@ -134,7 +138,7 @@ class Check:
 
     def _decisive(self) -> list[ast.expr]:
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Compare):
+            if isinstance(node, ast.Compare) and not self._constant(node):
                 return [self._bare(side) for side in (node.left, *node.comparators) if not self._constant(side)]
             if isinstance(node, ast.Call) and _called(node) in ("rising", "falling", "flat"):
                 return [node.args[0]]
@@ -189,10 +193,11 @@ class Check:
                 wanted = str(least) if least == most else f"{least} to {most}"
                 raise self.error(f"{name}() takes {wanted} arguments, not {len(call.args)}")
             return call.args
-        if name != "y" and not is_measure(name):
-            raise self.error(f"there is no {name!r}", hint=nearest(name, [*FUNCTIONS, "y", *MEASURES]))
-        if not 1 <= len(call.args) <= 2:
-            raise self.error(f"{name}() takes a label, and perhaps a value of x")
+        if name not in ("y", *OTHERS) and not is_measure(name):
+            raise self.error(f"there is no {name!r}", hint=nearest(name, [*FUNCTIONS, *OTHERS, "y", *MEASURES]))
+        most = 1 if name in OTHERS else 2
+        if not 1 <= len(call.args) <= most:
+            raise self.error(f"{name}() takes a label" + (", and perhaps a value of x" if most == 2 else ""))
         label = call.args[0]
         if not isinstance(label, ast.Constant) or not isinstance(label.value, str):
             raise self.error(f"{name}() takes a series' label in quotes", hint=nearest("", self.setting.labels))
@@ -200,8 +205,8 @@ class Check:
             raise self.error(f"no series is called {label.value!r}", hint=nearest(label.value, self.setting.labels))
         if len(call.args) == 2:
             self.position(call.args[1])
-        self.measures.add(self.setting.measure if name == "y" else name)
-        self.labels.add(label.value)
+        self.measures.add(name if is_measure(name) else self.setting.measure)
+        self.labels |= set(self.setting.labels) if name in OTHERS else {label.value}
         return []
 
     def position(self, node: ast.expr) -> int:
@@ -334,8 +339,10 @@ class _Evaluation:
         name = _called(call)
         if name in FUNCTIONS:
             return FUNCTIONS[name].apply(self, call.args)
-        measure = self.check.setting.measure if name == "y" else name
         label = call.args[0].value  # type: ignore[attr-defined]
+        if name in OTHERS:
+            return self._others(label, OTHERS[name])
+        measure = self.check.setting.measure if name == "y" else name
         points = self.numbers(measure, label)
         if not points:
             raise NotMeasured(f"{measure} of {label!r} was not measured")
@@ -345,6 +352,17 @@ class _Evaluation:
         if at not in points:
             raise NotMeasured(f"{measure} of {label!r} was not measured at {self.check.setting.values[at]}")
         return Number(points[at], unit_of(measure))
+
+    def _others(self, label: str, choose: Callable[[list[float]], float]) -> Row:
+        """At each point, the lowest or highest of the other series that were measured there."""
+        measure = self.check.setting.measure
+        points: dict[int, list[float]] = {}
+        for other in self.check.setting.labels:
+            for at, value in self.numbers(measure, other).items() if other != label else ():
+                points.setdefault(at, []).append(value)
+        if not points:
+            raise NotMeasured(f"no series but {label!r} was measured")
+        return Row({at: choose(values) for at, values in sorted(points.items())}, unit_of(measure))
 
     def axis_of(self, row: Row) -> list[float]:
         axis = self.check.setting.axis()

@@ -32,7 +32,7 @@ TIMED = {"match": "match_rounds", "parse": "parse_rounds", "deliver": "deliver_r
 def summaries(results: Results) -> Iterator[dict[str, Any]]:
     """A row for each figure, series, point and measure."""
     for figure in results.experiment.figures:
-        for series in figure.series:
+        for series in results.series(figure):
             for measure in figure.all_measures:
                 for at, one in results.row(figure, measure, series.label).items():
                     values = (one.median, one.lower_quartile, one.upper_quartile, one.least, one.most, one.number)

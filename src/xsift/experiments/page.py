@@ -145,7 +145,7 @@ def _plot(results: Results, figure: Figure, measure: str) -> str:
     positions = range(len(figure.vary.values))
     numbers = [value for at in positions if not isinstance(value := results.x(figure, at), str)]
     names = [results.x_text(figure, at) for at in positions] if figure.vary.categories else []
-    lines = [Line(one.label, _marks(results, figure, measure, one.label)) for one in figure.series]
+    lines = [Line(one.label, _marks(results, figure, measure, one.label)) for one in results.series(figure)]
     x_unit = {"bytes": "B", "seconds": "s", "": ""}[figure.vary.unit]
     x = Axis(figure.vary.label, x_unit, figure.x_scale == "log", numbers, names, figure.vary.labels)
     y = Axis("", unit, figure.y_scale == "log" and figure.show == "value")
@@ -169,14 +169,14 @@ def _marks(results: Results, figure: Figure, measure: str, label: str) -> list[M
 
 def _failures(results: Results, figure: Figure) -> str:
     lines = [
-        element(
-            "div",
-            element("b", text(f"{one.label}{f' at {one.x}' if one.x else ' left out'}")),
-            text(f": {one.reason}"),
-            kind="failure" if one.x else "left-out",
-        )
+        element("div", element("b", text(f"{one.label} at {one.x}")), text(f": {one.reason}"), kind="failure")
         for one in results.failures(figure)
     ]
+    absent = results.left_out(figure)
+    if absent:
+        lines.append(
+            element("div", text(f"Left out, because the engine is not there: {', '.join(absent)}"), kind="left-out")
+        )
     return "".join(lines)
 
 
@@ -241,11 +241,13 @@ def _numbers(results: Results, figure: Figure) -> str:
     for measure in figure.all_measures:
         unit = unit_of(measure)
         head = element(
-            "tr", element("th", text(figure.vary.label)), *(element("th", text(s.label)) for s in figure.series)
+            "tr",
+            element("th", text(figure.vary.label)),
+            *(element("th", text(s.label)) for s in results.series(figure)),
         )
         rows = []
         for at in range(len(figure.vary.values)):
-            cells = [results.summary(figure, measure, series.label, at) for series in figure.series]
+            cells = [results.summary(figure, measure, series.label, at) for series in results.series(figure)]
             rows.append(
                 element("tr", element("th", text(results.x_text(figure, at))), *(_cell(cell, unit) for cell in cells))
             )

@@ -23,7 +23,7 @@ from xsift.experiments.definition import Experiment, Figure, Series, X, overlaid
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import properties_among
 from xsift.experiments.tables import nearest
-from xsift.experiments.workloads import check
+from xsift.experiments.workloads import check, is_ordered
 
 __all__ = ["Entry", "Plan", "Point", "make_plan"]
 
@@ -154,11 +154,10 @@ def _entry(figure: Figure, series: Series, settings: Mapping[str, Any], scale: f
     workload = _scaled(workload, scale)
     try:
         check(workload)
+        ordered = is_ordered(workload) if series.ordered is None else series.ordered
     except XsiftError as error:
         place = f"{figure.where}, workload of series {series.label!r}"
         raise ExperimentError(error.code, error.message, place=place, hint=error.hint) from None
-    asked = workload.get("subscriptions", {}).get("ordered", False)
-    ordered = bool(asked) if series.ordered is None else series.ordered
     return Entry(series, options, workload, ordered)
 
 

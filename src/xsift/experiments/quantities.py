@@ -28,8 +28,10 @@ def quantity(value: float, unit: str) -> str:
         return f"{plain(value)}/s"
     if not unit:
         return plain(value)
+    if not value:
+        return f"0 {unit}"
     steps = SECONDS if unit == "s" else BYTES
-    factor, name = next((step for step in steps if abs(value) >= step[0]), steps[-1] if value else steps[0])
+    factor, name = next((step for step in steps if abs(value) >= step[0]), steps[-1])
     return f"{plain(value / factor)} {name}"
 
 
@@ -37,9 +39,7 @@ def short(value: float, unit: str = "") -> str:
     """A value as the label of a tick: as few characters as say it."""
     if unit in ("s", "B"):
         steps = SECONDS if unit == "s" else BYTES
-        factor, name = next(
-            (step for step in steps if abs(value) >= step[0] * 0.9999), steps[-1] if value else steps[0]
-        )
+        factor, name = next((step for step in steps if abs(value) >= step[0] * 0.9999), steps[-1])
         return f"{_trimmed(value / factor)} {name}" if value else "0"
     for factor, name in COUNTS:
         if abs(value) >= factor * 0.9999:

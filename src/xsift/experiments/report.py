@@ -34,7 +34,9 @@ def terminal(results: Results) -> str:
         for measure in figure.measures:
             lines += [*_table(results, figure, measure), ""]
         for failure in results.failures(figure):
-            lines += [f"  ! {failure.label}{f' at {failure.x}' if failure.x else ''}: {failure.reason}", ""]
+            lines += [f"  ! {failure.label} at {failure.x}: {failure.reason}", ""]
+        if results.left_out(figure):
+            lines += [f"  left out, because the engine is not there: {', '.join(results.left_out(figure))}", ""]
         for verdict in results.verdicts(figure):
             lines += [*_verdict(results, figure, verdict), ""]
     verdicts = [verdict for _, verdict in results.all_verdicts()]
@@ -45,9 +47,9 @@ def terminal(results: Results) -> str:
 
 def _table(results: Results, figure: Figure, measure: str) -> list[str]:
     unit = unit_of(measure)
-    rows = [[figure.vary.label, *(series.label for series in figure.series)]]
+    rows = [[figure.vary.label, *(series.label for series in results.series(figure))]]
     for at in range(len(figure.vary.values)):
-        cells = [results.shown(figure, measure, series.label).get(at) for series in figure.series]
+        cells = [results.shown(figure, measure, series.label).get(at) for series in results.series(figure)]
         rows.append([results.x_text(figure, at), *(quantity(cell.median, unit) if cell else "–" for cell in cells)])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

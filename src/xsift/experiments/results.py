@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xsift.experiments.claims import Check, NotMeasured, Number, Row
-from xsift.experiments.definition import Claim, Experiment, Figure, read
+from xsift.experiments.definition import Claim, Experiment, Figure, Series, read
 from xsift.experiments.measures import Summary, numbers, summary
 from xsift.experiments.quantities import quantity
 from xsift.experiments.store import Measured, Store
@@ -110,15 +110,22 @@ class Results:
     def failures(self, figure: Figure) -> list[Failure]:
         """The series that were not measured though they should have been."""
         labels = {series.label for series in figure.series}
-        found = [
+        return [
             Failure(label, self.x_text(figure, at), reason)
             for at in range(len(figure.vary.values))
             for label, reason in self._failures_at(figure, at)
             if label in labels
         ]
+
+    def left_out(self, figure: Figure) -> list[str]:
+        """The labels of the series whose engine is not there."""
         missing = self.run.get("missing", {})
-        found += [Failure(one.label, "", missing[one.engine]) for one in figure.series if one.engine in missing]
-        return found
+        return [one.label for one in figure.series if one.engine in missing]
+
+    def series(self, figure: Figure) -> list[Series]:
+        """The series that are there."""
+        missing = self.run.get("missing", {})
+        return [one for one in figure.series if one.engine not in missing]
 
     def _failures_at(self, figure: Figure, position: int) -> Iterator[tuple[str, str]]:
         measured = self.points.get((figure.measured_in, position))

@@ -21,7 +21,7 @@ from xsift.experiments.agreement import Arbiter, order_dependent
 from xsift.experiments.definition import LEAST_ROUNDS, Experiment
 from xsift.experiments.plan import Entry, Plan, Point, make_plan
 from xsift.experiments.store import Measured, Store
-from xsift.experiments.worker import Failed, Worker, available_share
+from xsift.experiments.worker import Failed, Worker, available_share, give_back_memory
 from xsift.experiments.workloads import Prepared, Texts, prepare, texts
 
 __all__ = ["Estimate", "Progress", "measure", "run"]
@@ -160,6 +160,7 @@ class _Measurement:
             self._prepare(entry)
         if self.point.figure.drop_order_dependent:
             self._drop_order_dependent()
+        give_back_memory()
         waiting = list(self.point.entries)
         while waiting:
             workers: list[Worker] = []
@@ -174,8 +175,7 @@ class _Measurement:
                     worker.close()
 
     def _key(self, entry: Entry) -> tuple[str, bool]:
-        workload = {**entry.workload, "subscriptions": {**entry.workload.get("subscriptions", {}), "ordered": None}}
-        return json.dumps(workload, sort_keys=True), entry.ordered
+        return json.dumps(entry.workload, sort_keys=True), entry.ordered
 
     def _prepare(self, entry: Entry) -> None:
         key = self._key(entry)

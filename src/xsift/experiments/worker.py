@@ -7,6 +7,7 @@ not be copied; the parent tells the workers one by one what to do next, so that 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import multiprocessing
@@ -24,7 +25,7 @@ from xsift.experiments.plan import Entry, Point
 from xsift.experiments.subjects import Refused, Subject, subject
 from xsift.experiments.workloads import Indices, Prepared
 
-__all__ = ["Failed", "Worker", "available_share"]
+__all__ = ["Failed", "Worker", "available_share", "give_back_memory"]
 
 SHORTEST_ROUND = 0.02  # seconds; a round over few or small documents is repeated until it lasts this long
 MOST_PASSES = 200
@@ -45,7 +46,6 @@ class Worker:
         self.limit_seconds = limit_seconds
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        _give_back_memory()
         self._process = context.Process(target=_work, args=(other, self._pipe, entry, point, prepared), daemon=True)
         self._process.start()
         other.close()
@@ -73,11 +73,13 @@ class Worker:
 
     def close(self) -> None:
         """Ends the worker's process."""
-        self._pipe.close()
-        self._process.join(0.2)
         if self._process.is_alive():
-            self._process.kill()
+            with contextlib.suppress(OSError):
+                self._pipe.send("end")
+            self._process.join(0.2)
+            self._process.kill()  # it was busy
         self._process.join()
+        self._pipe.close()
 
     def _ask(self, what: str) -> Any:
         try:
@@ -127,7 +129,7 @@ def _resident_bytes() -> int | None:
         return None
 
 
-def _give_back_memory() -> None:
+def give_back_memory() -> None:
     """Returns freed memory to the system, so that what a worker allocates next counts as growth."""
     gc.collect()
     try:
@@ -153,6 +155,8 @@ def _work(pipe: Connection, parents: Connection, entry: Entry, point: Point, pre
         try:
             what = pipe.recv()
         except EOFError:
+            what = "end"
+        if what == "end":
             os._exit(0)
         try:
             pipe.send(("done", tasks[what]()))

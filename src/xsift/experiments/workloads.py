@@ -22,12 +22,12 @@ from xsift.experiments.errors import ExperimentError
 from xsift.experiments.tables import nearest
 from xsift.workload.documents import DocumentGenerator, DocumentParameters
 from xsift.workload.dtd import read_dtd
+from xsift.workload.presets import find_preset
 from xsift.workload.subscriptions import SubscriptionGenerator, SubscriptionParameters
-from xsift.xpath import patterns
-from xsift.xpath.pattern import Pattern
-from xsift.xpath.symbols import Symbols
+from xsift.xpath import Compiler, Pattern, Symbols
+from xsift.xpath.pattern import from_key
 
-__all__ = ["Indices", "Prepared", "Texts", "check", "prepare", "texts"]
+__all__ = ["Indices", "Prepared", "Texts", "check", "is_ordered", "prepare", "texts"]
 
 MOST_DRAWS = 200  # documents drawn for each one wanted, when a share of them is to match
 
@@ -78,39 +78,37 @@ class Prepared:
 def prepare(made: Texts, ordered: bool) -> Prepared:
     """Compiles the subscriptions and reads the documents."""
     symbols = Symbols()
+    compiler = Compiler(symbols)
     numbers: dict[bytes, int] = {}
+    seen: dict[str, int] = {}  # equal texts are compiled once: of millions, most are duplicates
     patterns: list[Pattern] = []
     examples: list[str] = []
     pattern_of = np.empty(len(made.subscriptions), dtype=np.int32)
     for at, text in enumerate(made.subscriptions):
-        pattern = _pattern(text, symbols, ordered)
-        number = numbers.setdefault(pattern.key, len(patterns))
-        if number == len(patterns):
-            patterns.append(pattern)
-            examples.append(text)
-        pattern_of[at] = number
-    further = {}
-    for text in made.further:
-        pattern = _pattern(text, symbols, ordered)
-        if pattern.key not in numbers:
-            further[pattern.key] = pattern
-    read = _reader(symbols, [*patterns, *further.values()])
+        if text not in seen:
+            key = _key(compiler, text, ordered)
+            seen[text] = numbers.setdefault(key, len(patterns))
+            if seen[text] == len(patterns):
+                patterns.append(from_key(key, symbols))
+                examples.append(text)
+        pattern_of[at] = seen[text]
+    further = dict.fromkeys(_key(compiler, text, ordered) for text in made.further)
+    more = [from_key(key, symbols) for key in further if key not in numbers]
+    read = _reader(symbols, [*patterns, *more])
     documents = [read(document) for document in made.documents]
     subscribers = np.argsort(pattern_of, kind="stable").astype(np.int32)
     first = np.concatenate(([0], np.cumsum(np.bincount(pattern_of, minlength=len(patterns))))).astype(np.int32)
-    return Prepared(
-        made, ordered, patterns, examples, pattern_of, list(further.values()), documents, read, first, subscribers
-    )
+    return Prepared(made, ordered, patterns, examples, pattern_of, more, documents, read, first, subscribers)
 
 
-def _pattern(text: str, symbols: Symbols, ordered: bool) -> Pattern:
-    """The one pattern of a subscription. What is more than a pattern has no place in a comparison of engines."""
-    found = patterns(text, symbols, ordered=ordered)
-    if len(found) != 1:
-        raise ExperimentError(
-            "not-a-pattern", f"the subscription {text!r} is not one pattern", hint="no `or`, `not()`, positions"
-        )
-    return found[0]
+def _key(compiler: Compiler, text: str, ordered: bool) -> bytes:
+    """The key of a subscription's one pattern. What is more than one has no place in a comparison of engines."""
+    compiled = compiler.compile(text, ordered=ordered)
+    if not compiled.exact or len(set(compiled.keys)) != 1:
+        hint = compiled.reason or "no `or`"
+        raise ExperimentError("not-a-pattern", f"the subscription {text!r} is not one pattern", hint=hint)
+    key: bytes = compiled.keys[0]
+    return key
 
 
 def _reader(symbols: Symbols, patterns: Iterable[Pattern]) -> Callable[[bytes], Document]:
@@ -151,6 +149,13 @@ def check(workload: Mapping[str, Any]) -> None:
                 _repeated(table)
             else:
                 read_dtd(_parameters(kind, part).dtd)
+
+
+def is_ordered(workload: Mapping[str, Any]) -> bool:
+    """Whether its subscriptions ask for ordered matching."""
+    first = _shares(workload, 0)[0][0] if "mix" in workload else workload
+    table = first.get("subscriptions", {})
+    return bool(table.get("ordered", False) if "texts" in table else _parameters("subscriptions", first).ordered)
 
 
 def _shares(workload: Mapping[str, Any], additions: int) -> list[tuple[dict[str, Any], int]]:
@@ -204,16 +209,20 @@ def _repeated(table: Mapping[str, Any]) -> list[str]:
 def _parameters(kind: str, workload: Mapping[str, Any]) -> Any:
     """The parameters of a generator: the preset's, with the table's over them."""
     table = {key: value for key, value in workload.get(kind, {}).items() if key != "matching_share"}
-    known = DocumentParameters if kind == "documents" else SubscriptionParameters
-    names = [field.name for field in fields(known)]
+    preset: Any = DocumentParameters() if kind == "documents" else SubscriptionParameters()
+    names = [field.name for field in fields(preset)]
     for name in table:
         if name not in names:
             hint = nearest(name, [*names, "texts", *(["matching_share"] if kind == "documents" else [])])
             raise ExperimentError("unknown-parameter", f"{kind} have no parameter {name!r}", hint=hint)
     if "dtd" in workload:
         table.setdefault("dtd", workload["dtd"])
-    preset = known()
-    return replace(preset, **table)
+    if "like" in workload:
+        preset = getattr(find_preset(workload["like"]), kind)
+    try:
+        return replace(preset, **table)
+    except TypeError:
+        raise ExperimentError("wrong-type", f"{kind} cannot have the parameters {table}") from None
 
 
 def _engine_of(made: Texts) -> tuple[Prepared, Engine, dict[int, int]]:
