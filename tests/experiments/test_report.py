@@ -73,7 +73,7 @@ def results(tmp_path: Path) -> Results:
         failures = {"R": "wrong answer: it misses '/a<b'"} if point.position else {}
         for label in failures:
             del records[label]
-        store.put_point(Measured(point.key, records, failures, [], 1.0, "now"))
+        store.put_point(Measured(point.key, records, failures, [], 1.0, 9.5, "now"))
     return Results.of(store)
 
 
@@ -106,6 +106,7 @@ def test_a_verdict_says_in_how_many_rounds_it_is_the_same(results: Results) -> N
 def test_the_terminal_shows_tables_verdicts_and_failures(results: Results) -> None:
     text = report.terminal(results)
     assert "3.30 ms" in text
+    assert "The machine was busy (load up to 9.5)" in text
     assert "+ holds, the same in 3 of 3 rounds: R takes twice as long as Y" in text
     assert "? not measured: growth needs two points" in text
     assert "! R at 8: wrong answer" in text
@@ -146,6 +147,7 @@ def test_the_page_is_complete_in_itself(results: Results, tmp_path: Path) -> Non
         "the same in 3 of 3 rounds",
         "wrong answer: it misses '/a&lt;b'",
         "section 3",
+        "its load was up to 9.5",
         "prefers-color-scheme: dark",
     ):
         assert words in text

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-__all__ = ["described"]
+__all__ = ["described", "load"]
 
 
 def described() -> dict[str, Any]:
@@ -23,13 +23,21 @@ def described() -> dict[str, Any]:
         "memory_bytes": _memory_bytes(),
         "system": platform.platform(),
         "python": sys.version.split()[0],
-        "xsift": _version("xsift"),
+        "xsift": _version("xsift") or "from source",
         "numpy": _version("numpy"),
         "lxml": _version("lxml"),
         "libxml2": ".".join(map(str, etree.LIBXML_VERSION)),
         "libxslt": ".".join(map(str, etree.LIBXSLT_VERSION)),
         "commit": _commit(),
     }
+
+
+def load() -> float:
+    """How many processes wanted to run, on average over the last minute; 0 where the system does not tell."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (OSError, AttributeError):
+        return 0.0
 
 
 def _line(path: str, key: str) -> str:
@@ -51,7 +59,7 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+        return ""
 
 
 def _commit() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["element", "text"]
+__all__ = ["element", "prose", "text"]
 
 VOID = frozenset(("br", "line", "rect", "circle", "polyline", "polygon", "meta"))
 
@@ -22,6 +22,12 @@ def element(name: str, *content: str, **attributes: str | float | None) -> str:
     if name in VOID and not content:
         return f"<{start}/>" if name != "br" else "<br>"
     return f"<{start}>{''.join(content)}</{name}>"
+
+
+def prose(value: str) -> str:
+    """Text in which `words between back quotes` are code."""
+    parts = value.split("`")
+    return "".join(element("code", text(part)) if number % 2 else text(part) for number, part in enumerate(parts))
 
 
 def text(value: object) -> str:

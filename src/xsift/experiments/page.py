@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xsift.experiments.claims import Number, Row
 from xsift.experiments.definition import Figure
 from xsift.experiments.exports import as_csv, summaries
-from xsift.experiments.markup import element, text
+from xsift.experiments.markup import element, prose, text
 from xsift.experiments.measures import Summary, described, titled, unit_of
 from xsift.experiments.plot import Axis, Line, Mark, plot
 from xsift.experiments.plot import described as spoken
@@ -72,14 +72,26 @@ def _header(results: Results) -> str:
         + ("" if results.scale == 1 else " of the definition's subscriptions and documents"),
     }
     listed = "".join(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in facts.items())
-    about = "".join(element("p", text(paragraph)) for paragraph in _paragraphs(experiment.about))
+    about = "".join(element("p", prose(paragraph)) for paragraph in _paragraphs(experiment.about))
     return element(
         "header",
         element("h1", text(experiment.title)),
         element("p", text(experiment.paper), kind="paper"),
         element("div", about, kind="about"),
         element("dl", listed, kind="facts"),
+        _warning(results),
     )
+
+
+def _warning(results: Results) -> str:
+    if not results.busy:
+        return ""
+    said = (
+        f"The machine was busy while this was measured: its load was up to {results.load:.1f} on "
+        f"{results.run['machine']['cores']} cores. All series of a point suffered alike, so ratios can be trusted "
+        "more than times."
+    )
+    return element("div", text(said), kind="failure")
 
 
 def _commit(machine: dict[str, str]) -> str:
@@ -101,7 +113,7 @@ def _overview(results: Results) -> str:
         element(
             "tr",
             element("td", _badge(verdict)),
-            element("td", text(verdict.claim.says)),
+            element("td", prose(verdict.claim.says)),
             element("td", element("a", text(_called(figure)), href=f"#{_anchor(figure)}")),
         )
         for figure, verdict in verdicts
@@ -125,7 +137,7 @@ def _section(results: Results, figure: Figure) -> str:
     verdicts = results.verdicts(figure)
     place = element("div", text(figure.place), kind="place") if figure.place else ""
     heading = element("div", element("h2", text(f"{_called(figure)} · {figure.title}")), place, kind="heading")
-    notes = "".join(element("p", text(paragraph)) for paragraph in _paragraphs(figure.note))
+    notes = "".join(element("p", prose(paragraph)) for paragraph in _paragraphs(figure.note))
     shown = element(
         "div",
         *(_plot(results, figure, measure) for measure in figure.measures),
@@ -187,12 +199,12 @@ def _claim(results: Results, figure: Figure, verdict: Verdict) -> str:
     return element(
         "div",
         element("div", _badge(verdict), element("span", text(alike), kind="alike")),
-        element("p", text(claim.says)),
+        element("p", prose(claim.says)),
         element("div", text(claim.place), kind="place") if claim.place else "",
         element("code", text(claim.check.text), kind="check"),
         reason,
         _evidence(results, figure, verdict.evidence),
-        *(element("p", text(paragraph), kind="why") for paragraph in _paragraphs(claim.note)),
+        *(element("p", prose(paragraph), kind="why") for paragraph in _paragraphs(claim.note)),
         kind="claim",
     )
 

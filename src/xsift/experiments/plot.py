@@ -201,31 +201,30 @@ class _Frame:
         return "".join(parts)
 
     def end_labels(self) -> str:
-        """The series' labels to the right, in the order of the lines' ends, each tied to its end."""
-        ends = [
-            (self.y_scale(line.marks[-1].y), self.x_scale(line.marks[-1].x), number, line.label)
-            for number, line in enumerate(self.series)
-            if line.marks
-        ]
-        ends.sort()
-        last = self.right if self.x.names else self.x_scale(max(mark.x for mark in self._marks()))
-        early = [end for end in ends if not self.x.names and end[1] < last - 1]
-        ends = [end for end in ends if end not in early]
-        parts = [
-            _series(number, _text(label, x + 10, y + 4, "label", "start")) for y, x, number, label in early
-        ]  # a line that ends before the others has its label there
-        places = _apart([end[0] for end in ends], TOP + 4, self.floor)
-        for (y, x, number, label), place in zip(ends, places, strict=True):
-            if self.x.names:
-                sign = element("rect", kind="bar", x=self.right + 8, y=place - 5, width=9, height=9)
-            else:
-                start = (min(x + 8, self.right + 4), y)
-                sign = element(
-                    "polyline", kind="tie", points=_points([start, (self.right + 6, y), (self.right + 14, place)])
-                )
-            offset = 22 if self.x.names else 17
-            parts.append(_series(number, sign, _text(label, self.right + offset, place + 4, "label", "start")))
+        """The series' labels at the lines' ends: to the right of the plot, or where a line ends before the others."""
+        ends: dict[float, list[tuple[float, int, str]]] = {}
+        for number, line in enumerate(self.series):
+            if line.marks:
+                x = self.right if self.x.names else self.x_scale(line.marks[-1].x)
+                ends.setdefault(x, []).append((self.y_scale(line.marks[-1].y), number, line.label))
+        last = max(ends)
+        parts = []
+        for x, group in sorted(ends.items()):
+            group.sort()
+            places = _apart([end[0] for end in group], TOP + 4, self.floor)
+            for (y, number, label), place in zip(group, places, strict=True):
+                parts.append(self._end_label(number, label, (x, y), (self.right if x == last else x, place)))
         return "".join(parts)
+
+    def _end_label(self, number: int, label: str, end: tuple[float, float], place: tuple[float, float]) -> str:
+        """A label with what ties it to its line: a leader, or for bars a swatch of the colour."""
+        x, y = place
+        if self.x.names:
+            swatch = element("rect", kind="bar", x=x + 8, y=y - 5, width=9, height=9)
+            return _series(number, swatch, _text(label, x + 22, y + 4, "label", "start"))
+        bend = x + 6 if x > end[0] else x + 8
+        leader = element("polyline", kind="tie", points=_points([(end[0] + 8, end[1]), (bend, end[1]), (x + 14, y)]))
+        return _series(number, leader, _text(label, x + 17, y + 4, "label", "start"))
 
 
 def _series(number: int, *content: str) -> str:

@@ -29,6 +29,8 @@ def write(store: Store) -> tuple[Results, Path]:
 def terminal(results: Results) -> str:
     """All figures as tables, with the verdicts below them."""
     lines = [f"{results.experiment.title}, scale {results.scale:g}", ""]
+    if results.busy:
+        lines += [f"The machine was busy (load up to {results.load:.1f}): trust ratios, not times.", ""]
     for figure in results.experiment.figures:
         lines += [f"{figure.id}  {figure.title}{f'  ({figure.place})' if figure.place else ''}", ""]
         for measure in figure.measures:

@@ -69,6 +69,16 @@ class Results:
     def scale(self) -> float:
         return float(self.run["scale"])
 
+    @property
+    def load(self) -> float:
+        """The highest load of the machine while a point was measured; a run alone makes about 1."""
+        return max((measured.load for measured in self.points.values()), default=0.0)
+
+    @property
+    def busy(self) -> bool:
+        """Whether others had the machine's cores too, so that wall times are longer than they should be."""
+        return self.load > max(1.5, 0.75 * (self.run["machine"]["cores"] or 1))
+
     def x(self, figure: Figure, position: int) -> float | str:
         """The value of the axis as it was measured, which is scaled."""
         x: float | str = self._x.get((figure.measured_in, position), figure.vary.values[position])

@@ -139,6 +139,7 @@ def measure(point: Point, tell: Tell) -> Measured:
         failures=measurement.failures,
         workloads=measurement.facts(),
         elapsed_seconds=round(monotonic() - started, 3),
+        load=machine.load(),
         measured_at=_now(),
     )
 

@@ -34,6 +34,7 @@ class Measured:
     failures: Mapping[str, str]  # label -> why it was not measured
     workloads: list[Mapping[str, Any]]  # facts about the workloads
     elapsed_seconds: float
+    load: float  # of the machine, when it was measured
     measured_at: str
 
 
