@@ -1,0 +1,28 @@
+"""`python -m benchmarks [NAME …]`: runs the benchmarks, all of them by default."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+BENCHMARKS = {
+    "foundation": "parsing alone, engines, and the lxml loop, at 1,000 to 100,000 subscriptions",
+    "sift": "the engine sift beside the others, on the workloads that it was made for",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="; ".join(f"{k}: {v}" for k, v in BENCHMARKS.items()))
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the sizes; default: 1")
+    arguments = parser.parse_args()
+    for name in arguments.names or BENCHMARKS:
+        if name not in BENCHMARKS:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+        print(f"\n{name}: {BENCHMARKS[name]}\n", flush=True)
+        importlib.import_module(f"benchmarks.{name}").run(arguments.scale)
+    return 0
+
+
+sys.exit(main())
