@@ -8,10 +8,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xsift.document import Limits
-from xsift.engines import ENGINES, engine_class
+from xsift.engines import EngineDescription
+from xsift.engines import describe as engines
 from xsift.errors import (
     DocumentError,
     EngineError,
@@ -46,24 +45,3 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
-
-
-@dataclass(frozen=True)
-class EngineDescription:
-    """What an engine is, and when to use it."""
-
-    name: str
-    paper: str
-    takes: str
-    wins: str
-    caveat: str
-    options: dict[str, tuple[object, ...]]
-
-
-def engines() -> list[EngineDescription]:
-    """The engines there are. `Subscriptions.matcher(engine=name, **options)` uses one."""
-    kinds = [engine_class(name) for name in ENGINES]
-    return [
-        EngineDescription(kind.name, kind.paper, kind.takes, kind.wins, kind.caveat, dict(kind.options))
-        for kind in kinds
-    ]

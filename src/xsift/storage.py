@@ -1,8 +1,8 @@
 """A file of named arrays that can be mapped into memory: what a saved matcher is made of.
 
-Layout: the 8 bytes of MAGIC, an 8-byte length, a JSON header of that length, then the arrays one after the other, each
-at a multiple of 64 bytes. The header has free-form `facts` and, for each array, its name, type, shape and offset. Reading
-maps the file: an array costs nothing until it is looked at, and processes that map the same file share its pages.
+Layout: the 8 bytes of MAGIC, an 8-byte length, a 4-byte checksum of all that follows, a JSON header of that length, then the
+arrays one after the other, each at a multiple of 64 bytes. The header has free-form `facts` and, for each array, its name, type,
+shape and offset. Reading maps the file, so that processes which map the same file share its pages.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import tempfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import numpy.typing as npt
 from xsift.errors import StorageError
 
 MAGIC = b"xsift\x00\x00\x01"
+BODY = len(MAGIC) + 8 + 4  # where the header begins
 ALIGNMENT = 64
 
 Array = npt.NDArray[Any]
@@ -36,15 +38,16 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mappin
         entries.append({"name": name, "type": array.dtype.str, "shape": list(array.shape), "offset": offset})
         offset += array.nbytes
     header = json.dumps({"facts": dict(facts), "arrays": entries, "bytes": offset}).encode()
-    start = _aligned(len(MAGIC) + 8 + len(header))
+    start = _aligned(BODY + len(header))
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + struct.pack("<Q", len(header)) + header)
+            file.write(MAGIC + struct.pack("<QI", len(header), 0) + header)
             for entry, array in zip(entries, arrays.values(), strict=True):
                 file.seek(start + entry["offset"])  # type: ignore[operator]
                 file.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.nbytes else b"")
             file.truncate(start + offset)
+        _write_checksum(temporary)
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -70,10 +73,11 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
 def _parse(mapped: mmap.mmap) -> tuple[dict[str, Any], dict[str, Array]]:
     if mapped[: len(MAGIC)] != MAGIC:
         raise ValueError("it does not begin as one")
-    (length,) = struct.unpack_from("<Q", mapped, len(MAGIC))
-    begin = len(MAGIC) + 8
-    header = json.loads(mapped[begin : begin + length])
-    start = _aligned(begin + length)
+    length, checksum = struct.unpack_from("<QI", mapped, len(MAGIC))
+    if _checksum(mapped) != checksum:
+        raise ValueError("its checksum is wrong")
+    header = json.loads(mapped[BODY : BODY + length])
+    start = _aligned(BODY + length)
     if start + header["bytes"] != len(mapped):
         raise ValueError("its length is wrong")
     arrays = {}
@@ -81,6 +85,19 @@ def _parse(mapped: mmap.mmap) -> tuple[dict[str, Any], dict[str, Array]]:
         shape = tuple(entry["shape"])
         arrays[entry["name"]] = np.ndarray(shape, np.dtype(entry["type"]), mapped, start + entry["offset"])
     return header["facts"], arrays
+
+
+def _checksum(mapped: mmap.mmap) -> int:
+    with memoryview(mapped) as view, view[BODY:] as body:
+        return zlib.crc32(body)
+
+
+def _write_checksum(path: str) -> None:
+    with open(path, "r+b") as file:
+        with mmap.mmap(file.fileno(), 0) as mapped:
+            checksum = _checksum(mapped)
+        file.seek(len(MAGIC) + 8)
+        file.write(struct.pack("<I", checksum))
 
 
 def _aligned(offset: int) -> int:

@@ -27,6 +27,8 @@ MOST_COMPILED = 10_000  # compiled lxml expressions kept, the least recently use
 
 def lxml_tree(xml: bytes, encoding: str | None) -> Any:
     """The document as lxml sees it: no network, no external entities or DTD, whatever its size."""
+    if encoding is not None:  # lxml does not know all the names that Python has for encodings
+        xml, encoding = xml.decode(encoding).encode(), "utf-8"
     parser = etree.XMLParser(
         resolve_entities=True, no_network=True, load_dtd=False, huge_tree=True, strip_cdata=True, encoding=encoding
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import Any
 
 from xsift.engines.base import Engine
 from xsift.errors import EngineError
 
-__all__ = ["ENGINES", "Engine", "create", "engine_class"]
+__all__ = ["ENGINES", "Engine", "EngineDescription", "create", "describe", "engine_class"]
 
 # name -> module and class, in the order in which `xsift engines` lists them
 ENGINES: dict[str, tuple[str, str]] = {
@@ -29,3 +30,24 @@ def engine_class(name: str) -> type[Engine]:
 def create(name: str, **options: Any) -> Engine:
     """A new, empty engine with the given options."""
     return engine_class(name)(**options)
+
+
+@dataclass(frozen=True)
+class EngineDescription:
+    """What an engine is, and when to use it."""
+
+    name: str
+    paper: str
+    takes: str
+    wins: str
+    caveat: str
+    options: dict[str, tuple[object, ...]]
+
+
+def describe() -> list[EngineDescription]:
+    """The engines there are. `Subscriptions.matcher(engine=name, **options)` uses one."""
+    kinds = [engine_class(name) for name in ENGINES]
+    return [
+        EngineDescription(kind.name, kind.paper, kind.takes, kind.wins, kind.caveat, dict(kind.options))
+        for kind in kinds
+    ]
