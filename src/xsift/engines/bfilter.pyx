@@ -3,41 +3,48 @@
 Paper: Liang Dai, Chung-Horng Lung, Shikharesh Majumdar, "BFilter: efficient XML message filtering and matching in
 publish/subscribe systems", Journal of Software 11(4), 2016.
 
-The idea. A query with nested paths is not taken apart into simple queries whose matches are joined afterwards. It stays whole, as a
-tree of *sub-queries*, each a branch point with the branches that hang on it. Start tags run an automaton of all branches; a branch
-whose end is reached is only noted, as a candidate of its branch point. Whether the branch point matches is asked once, at the end
-tag of its element, from the innermost branch points outwards; and not even asked if the query's branch point needs several children
-and the document's element is no branch point, that is, has had one.
+The idea. A query with nested paths is not taken apart into simple queries whose matches are joined afterwards. It
+stays whole, as a tree of *sub-queries*, each a branch point with the branches that hang on it. Start tags run an
+automaton of all branches; a branch whose end is reached is only noted, as a candidate of its branch point. Whether
+the branch point matches is asked once, at the end tag of its element, from the innermost branch points outwards; and
+not even asked if the query's branch point needs several children and the document's element is no branch point, that
+is, has had one.
 
 The paper's terms here (bfilter_index.pyx, bfilter_run.pyx):
 
-    branch point, transit branch, tangling branch   BranchPoint; Branch, whose `transit` tells them apart
-    sub-query Q{m,n}, path Q{m,n,p}                 SubQuery; Branch, and Mark at the state where it ends
+    branch point, transit branch, tangling branch   BranchPoint; Branch, whose `end` tells them apart
+    sub-query Q{m,n}, accepting state of Q{m,n,p}   SubQuery; State.branches
     query index tree (Figure 8)                     QueryIndexTree: State, transitions
     runtime stack (Figure 9a)                       BFilterScratch.active, .loops
     runTimeBranch, documentBranches, queryBranches  OpenElement.number, .is_branch_point, .query_branches
     HandlingStartTag, MatchingBranches              Filtering.start_tag, .matching_branches
-    match candidate                                 a branch number in BFilterScratch.candidates
+    match candidate                                 a branch in BFilterScratch.candidates
     query m                                         the pattern with key m
 
 Where it deviates, and why.
 
-1. "A branch point of a query matches only a branch point of the document" is wrong in general: `//a[b/c]/b/d`, `//a[.//c]/b` and `//a[*]/b` match
-   `<r><a><b><c/><d/></b></a></r>`, whose `a` has one child. The rule is applied where it is sound: where two branches start with a child axis
-   and different names (`needs_document_branch` says why that is exact). A sub-query to which it does not apply is checked at every element.
-2. Candidates are saved "in the sub-query" and cleaned up when it is decided. With recursive elements or `//` a sub-query has several open
-   instances, and `//a[b]//c` on `<a><b/><a><d/></a><c/></a>` would lose the outer `b` when the inner `a` fails. Candidates belong to an instance:
-   the sub-query's branch point at one open element. A branch with `//` is a candidate of every instance that it starts from.
-3. A sub-query is a set of branches of a state, so what several queries share is stored, noted and checked once; the paper's list of sub-queries,
-   which has one nested path a level, is a tree. What is pushed on queryBranches is the state with the unit of all its sub-queries, and only those
-   are looked at that have a candidate (see `QueryIndexTree.post`).
-4. A first step with a single branch has nothing to wait for: a simple query is decided at the start tag where its path ends, and a query
-   whose first step does not branch as soon as its second sub-query is. The paper does both at the end tag of the root.
-5. A condition is one more tangling branch, of its element alone, and a step with a condition and a branch is thus a branch point. As in the paper it
-   is not asked before the branch point is matched; the rule does not count it as a child.
+1. "A branch point of a query matches only a branch point of the document" is wrong in general: `//a[b/c]/b/d`,
+   `//a[.//c]/b` and `//a[*]/b` match `<r><a><b><c/><d/></b></a></r>`, whose `a` has one child. The rule is applied
+   where it is sound: where two branches start with a child axis and different names (`needs_document_branch` says why
+   that is exact). A sub-query to which it does not apply is checked at every element.
+2. Candidates are saved "in the sub-query" and cleaned up when it is decided. With recursive elements or `//` a
+   sub-query has several open instances, and `//a[b]//c` on `<a><b/><a><d/></a><c/></a>` would lose the outer `b` when
+   the inner `a` fails. Candidates belong to an instance: the sub-query's branch point at one open element. A branch
+   with `//` is a candidate of every instance that it starts from.
+3. A sub-query is a set of branches of a state, so what several queries share is stored, noted and checked once; the
+   paper's list of sub-queries, which has one nested path a level, is a tree. What is pushed on queryBranches is the
+   state with the unit of all its sub-queries, and only those are looked at that have a candidate (see
+   `QueryIndexTree.post`).
+4. A first step with a single branch has nothing to wait for: a simple query is decided at the start tag where its
+   path ends, and a query whose first step does not branch as soon as its second sub-query is. The paper does both at
+   the end tag of the root.
+5. A condition is one more tangling branch, of its element alone, and a step with a condition and a branch is thus a
+   branch point. As in the paper it is not asked before the branch point is matched; the rule does not count it as a
+   child.
 
-Takes every unordered pattern: a candidate does not tell in which order it came. Wins where queries have nested paths: none is joined, and one
-that fails costs next to nothing. Simple queries cost what the automaton costs, and many active states (`*`, `//`) make it dear.
+Takes every unordered pattern: a candidate does not tell in which order it came. Wins where queries have nested paths:
+none is joined, and one that fails costs next to nothing. Simple queries cost what the automaton costs, and many
+active states (`*`, `//`) make it dear.
 """
 
 from libcpp.string cimport string
@@ -142,9 +149,9 @@ cdef class BFilter(Filtering):
     def select(self, EventSource document not None, int key, int output):
         """The numbers of the elements that step `output` of a pattern stands for, ascending.
 
-        Sub-queries are matched with elements backwards, as ever; here it is kept with which. The steps from the first to
-        `output` then pick theirs forwards: an element that its parent step's element leads to, and, at a branch point, one that the
-        sub-query matched. `output` is made a branch point, so that what follows it is known to match below.
+        Sub-queries are matched with elements backwards, as ever; here it is kept with which. The steps from the first
+        to `output` then pick theirs forwards: an element that the parent step's leads to and, at a branch point, one
+        that the sub-query matched. `output` is made a branch point, so that what follows it is known to match below.
         """
         cdef Pattern pattern = self.pattern(key)
         if not 0 <= output < <int>pattern.nodes.size():
@@ -185,7 +192,7 @@ cdef class BFilter(Filtering):
         cdef vector[int32_t] parents
         cdef vector[uint8_t] reached, above, following
         cdef int32_t innermost = 0
-        cdef int32_t code, node, number, end, parent
+        cdef int32_t code, node, number, end, parent, point
         cdef Part part
         cdef size_t i
         names.push_back(NONE)
@@ -203,7 +210,8 @@ cdef class BFilter(Filtering):
         for i in range(spine.size()):
             node = spine[i]
             end = self.index.end_of[node]
-            branching = end & 1 and self.index.points[self.index.sub_queries[end >> 1].point].state == self.index.state_of[node]
+            point = self.index.sub_queries[end >> 1].point if end & 1 else NONE
+            branching = point >= 0 and self.index.points[point].state == self.index.state_of[node]
             following.assign(names.size(), not branching)
             if branching:
                 for part in scratch.parts:
@@ -230,15 +238,15 @@ cdef class BFilter(Filtering):
         """The stacks after each tag of a document, as Figure 9 shows them: see bfilter_trace.Snapshot."""
         return trace(self, document)
 
-    def keys(self):
+    @property
+    def held_keys(self):
         """The keys of all patterns, ascending."""
         return [key for key in range(<int>self.patterns.size()) if not self.patterns[key].empty()]
 
     def watch(self, Document document not None):
-        """Runs a document, and yields after each tag: the stacks, the candidates and the sub-queries matched, as numbers.
-
-        (runTimeBranch: elements; runtime stack: states by element; documentBranches: elements; candidates: (element, state of the
-        branch point, end of the branch, whether that is a sub-query); sub-queries matched at this tag; keys so far.)
+        """Runs a document, and yields after each event, as numbers: the elements on runTimeBranch, the states on the
+        runtime stack by element, the elements on documentBranches, the candidates (element, state of the branch
+        point, end of the branch, whether that is a sub-query), the sub-queries matched at it, the keys so far.
         """
         cdef BFilterScratch scratch = BFilterScratch()  # not one of the engine's: it is not to be counted
         cdef int32_t code
@@ -261,9 +269,9 @@ cdef class BFilter(Filtering):
         for level in range(1, <int32_t>scratch.open.size()):
             last = scratch.open[level + 1].first if level + 1 < <int32_t>scratch.open.size() else scratch.top
             states = [scratch.active[entry].state for entry in range(scratch.open[level].first, last)]
-            # A loop is active from the element where it set out on.
+            # The state of a `//` is active below the element where it set out.
             for i in range(scratch.origins.size()):
-                if scratch.origins[i].previous < 0 and scratch.origins[i].level <= level:
+                if scratch.origins[i].previous < 0 and scratch.origins[i].level < level:
                     states.append(scratch.loops[scratch.origins[i].loop].state)
             found.append(states)
         return found
@@ -272,7 +280,7 @@ cdef class BFilter(Filtering):
         return [element.number for element in scratch.open if element.number and element.is_branch_point]
 
     def _candidates(self, BFilterScratch scratch):
-        cdef int32_t instance, branch, point
+        cdef int32_t instance, point, end
         cdef size_t i, j
         found = []
         for i in range(scratch.open.size()):
@@ -280,8 +288,7 @@ cdef class BFilter(Filtering):
             while instance >= 0:
                 point = scratch.instances[instance].point
                 for j in range(scratch.candidates[instance].size()):
-                    branch = scratch.candidates[instance][j]
-                    found.append((scratch.open[i].number, self.index.points[point].state,
-                                  self.index.branches[point][branch].end, bool(self.index.branches[point][branch].transit)))
+                    end = self.index.branches[scratch.candidates[instance][j]].end
+                    found.append((scratch.open[i].number, self.index.points[point].state, end >> 1, bool(end & 1)))
                 instance = scratch.instances[instance].next
         return found

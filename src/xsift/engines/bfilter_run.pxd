@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.base cimport Engine, Scratch
-from xsift.engines.bfilter_index cimport QueryIndexTree
+from xsift.engines.bfilter_index cimport Posting, QueryIndexTree
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
 
 # An active state of an open element. If the state is marked as a branch point, this is the branch point's instance at
@@ -79,16 +79,22 @@ cdef class Filtering(Engine):
     cdef int run(self, BFilterScratch scratch, const int32_t* codes, size_t number) except -1 nogil
     cdef int index_changed(self) except -1 nogil
     cdef int start_tag(self, BFilterScratch scratch, symbol_t symbol) except -1 nogil
-    cdef int enter(self, BFilterScratch scratch, int32_t state, int32_t came_from) except -1 nogil
+    cdef int advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first, int32_t end) except -1 nogil
+    cdef int enter(self, BFilterScratch scratch, int32_t entry) except -1 nogil
     cdef int set_out(self, BFilterScratch scratch) except -1 nogil
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil
     cdef int end_tag(self, BFilterScratch scratch) except -1 nogil
     cdef int pop_element(self, BFilterScratch scratch) except -1 nogil
-    cdef int save_candidates(self, BFilterScratch scratch, int32_t mark, int32_t entry, int32_t level) except -1 nogil
-    cdef int save_candidate(self, BFilterScratch scratch, int32_t entry, int32_t level, int32_t point,
+    cdef int32_t save_candidates(self, BFilterScratch scratch, int32_t branch, int32_t entry,
+                                 int32_t level) except -2 nogil
+    cdef int save_candidate(self, BFilterScratch scratch, int32_t entry, int32_t level,
                             int32_t branch) except -1 nogil
-    cdef int32_t new_instance(self, BFilterScratch scratch, int32_t point, int32_t entry, int32_t level) except -1 nogil
+    cdef int32_t new_instance(self, BFilterScratch scratch, int32_t point, int32_t entry,
+                              int32_t level) except -1 nogil
     cdef int release_instance(self, BFilterScratch scratch, int32_t instance) except -1 nogil
+    cdef int forget_candidates(self, BFilterScratch scratch) except -1 nogil
     cdef int matching_branches(self, BFilterScratch scratch) except -1 nogil
-    cdef int check_postings(self, BFilterScratch scratch, int32_t instance, int32_t postings) except -1 nogil
+    cdef int check(self, BFilterScratch scratch, int32_t instance, const Posting* posted,
+                   size_t number) except -1 nogil
+    cdef bint all_candidates(self, BFilterScratch scratch, int32_t block, int32_t sub_query) noexcept nogil
     cdef int match_key(self, BFilterScratch scratch, int32_t key) except -1 nogil

@@ -1,14 +1,17 @@
 """Filtering: how `bfilter` reads a document. bfilter.pyx explains the paper, bfilter_index.pyx the index.
 
-Start tags run the automaton forwards. An entry of the Runtime Stack remembers the entry it came from, so a branch whose end is reached
-finds its branch point by climbing, not by comparing names, and a branch point's instance at an element *is* its entry there: what
-it holds can never be mixed up with another open instance of the same branch point, and is gone when its element is closed.
+Start tags run the automaton forwards. An entry of the Runtime Stack remembers the entry it came from, so a branch
+whose end is reached finds its branch point by climbing, not by comparing names, and a branch point's instance at an
+element *is* its entry there: what it holds can never be mixed up with another open instance of the same branch point,
+and is gone when its element is closed.
 
-End tags match branch points backwards: of the instances at the element, those that have candidates are looked at, and a sub-query all of whose
-branches are candidates is matched; which makes the branch that leads to it a candidate of the branch point above, or decides a query.
+End tags match branch points backwards: of the instances at the element, those that have candidates are looked at, and
+a sub-query all of whose branches are candidates is matched; which makes the branch that leads to it a candidate of
+the branch point above, or decides a query.
 
-The state of a `//` is active for everything below, so it is kept once, with the chain of entries it set out from. A chain that is reached from
-further in contains those reached from further out: of several `//` on one branch only the outermost has to be followed to all its origins.
+The state of a `//` is active for everything below, so it is kept once, with the chain of entries it set out from. A
+chain that is reached from further in contains those reached from further out: of several `//` on one branch only the
+outermost has to be followed to all its origins.
 """
 
 cimport cython
@@ -17,11 +20,17 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
 from xsift.engines.bfilter_index cimport (
-    NONE, STAR_BIT, Branch, Mark, Posting, QueryIndexTree, State, SubQuery, name_bit,
+    NONE, STAR_BIT, Branch, Posting, QueryIndexTree, State, name_bit,
 )
 from xsift.native.tables cimport pack
 
 from xsift.errors import EngineError
+
+cdef extern from *:
+    """
+    #define prefetch __builtin_prefetch
+    """
+    void prefetch(const void* address) noexcept nogil
 
 cdef enum Counter:
     STATES_VISITED
@@ -59,8 +68,11 @@ cdef class Filtering(Engine):
 
     @cython.final
     cdef int begin_run(self, BFilterScratch scratch) except -1 nogil:
-        while scratch.open.size():  # left over from a document that broke off
-            self.pop_element(scratch)
+        if scratch.open.size() > 1:  # the last document broke off
+            self.forget_candidates(scratch)
+        scratch.open.clear()
+        scratch.loops.clear()
+        scratch.origins.clear()
         scratch.version = self.version
         scratch.matched.clear()
         scratch.parts.clear()
@@ -73,10 +85,11 @@ cdef class Filtering(Engine):
         scratch.active.resize(max(scratch.active.size(), <size_t>64))
         scratch.elements = 0
         scratch.after_end_tag = False
-        scratch.top = 0
         scratch.setting_out.clear()
         scratch.open.push_back(OpenElement(0, 0, 0, NONE, False))
-        self.enter(scratch, 0, NONE)
+        scratch.active[0] = Entry(0, NONE, NONE, 0)
+        scratch.top = 1
+        self.enter(scratch, 0)
         return self.set_out(scratch)
 
     cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
@@ -98,7 +111,7 @@ cdef class Filtering(Engine):
 
     cdef int index_changed(self) except -1 nogil:
         with gil:
-            raise EngineError("index-changed", f"engine {self.name!r}: patterns were added or removed within a document",
+            raise EngineError("index-changed", f"engine {self.name!r}: patterns were added or removed in a document",
                               hint="add and remove between documents")
 
     cdef int finish(self, Scratch scratch, vector[int32_t]* keys) except -1 nogil:
@@ -109,76 +122,83 @@ cdef class Filtering(Engine):
 
     @cython.final
     cdef int start_tag(self, BFilterScratch scratch, symbol_t symbol) except -1 nogil:
-        """The paper's HandlingStartTag, and its detector: a tag that starts after an end tag makes a branch point of its parent."""
+        """The paper's HandlingStartTag, and its detector: a start tag after an end tag is a second child."""
         cdef OpenElement* parent = &scratch.open.back()
         cdef int32_t first = parent.first
         cdef int32_t end = scratch.top
-        cdef int32_t loops = <int32_t>scratch.loops.size()
-        cdef uint32_t wanted = <uint32_t>STAR_BIT
-        cdef const Entry* entry
-        cdef const Loop* loop
-        cdef uint32_t names
-        cdef int32_t i, state, target
+        cdef int32_t i
         if scratch.after_end_tag:
             parent.is_branch_point = True
             scratch.after_end_tag = False
         scratch.elements += 1
-        # The root is a branch point, as in the paper.
+        # The root is a branch point whatever it has, as in the paper.
         scratch.open.push_back(OpenElement(scratch.elements, end, <int32_t>scratch.origins.size(), NONE,
                                            scratch.open.size() == 1))
-        if scratch.active.size() < <size_t>end + 2 * (end - first + loops) + 2:
-            scratch.active.resize(2 * (<size_t>end + 2 * (end - first + loops) + 2))
-        if symbol:
-            wanted |= name_bit(symbol)
-        scratch.counts[STATES_VISITED] += end - first + loops
-        for i in range(first, end):
-            entry = &scratch.active[i]
-            names = entry.names & wanted
-            if names == 0:
-                continue
-            state = entry.state
-            if names & ~<uint32_t>STAR_BIT:
-                target = self.index.transitions.get(pack(state, symbol), NONE)
-                if target >= 0:
-                    self.enter(scratch, target, i)
-            if names & <uint32_t>STAR_BIT:
-                self.enter(scratch, self.index.states[state].star, i)
-        for i in range(loops):
-            loop = &scratch.loops[i]
-            names = loop.names & wanted
-            if names == 0:
-                continue
-            state = loop.state
-            if names & ~<uint32_t>STAR_BIT:
-                target = self.index.transitions.get(pack(state, symbol), NONE)
-                if target >= 0:
-                    self.enter(scratch, target, ~loop.origin)
-            if names & <uint32_t>STAR_BIT:
-                self.enter(scratch, self.index.states[state].star, ~loop.origin)
+        self.advance(scratch, symbol, first, end)
+        scratch.counts[STATES_VISITED] += end - first + <int32_t>scratch.loops.size()
         scratch.counts[STATES_ENTERED] += scratch.top - end
-        return self.set_out(scratch) if scratch.setting_out.size() else 0
+        for i in range(end, scratch.top):
+            self.enter(scratch, i)
+        return self.set_out(scratch)
 
     @cython.final
-    cdef int enter(self, BFilterScratch scratch, int32_t state, int32_t came_from) except -1 nogil:
-        """Makes a state active for the innermost element; start_tag has made room on the Runtime Stack."""
-        cdef const State* at = &self.index.states[state]
-        cdef int32_t entry = scratch.top
-        cdef int32_t mark
-        scratch.active[entry] = Entry(state, came_from, NONE, at.names)
-        scratch.top = entry + 1
+    cdef int advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first, int32_t end) except -1 nogil:
+        """Pushes the states that a name leads to, and does no more, so that look-ups overlap in the processor."""
+        cdef size_t room = <size_t>end + 2 * (end - first + scratch.loops.size())
+        cdef uint32_t wanted = <uint32_t>STAR_BIT | (name_bit(symbol) if symbol else 0)
+        cdef const State* states = self.index.states.data()
+        cdef const Loop* loops = scratch.loops.data()
+        cdef int32_t number = <int32_t>scratch.loops.size()
+        cdef Entry* active
+        cdef int32_t top = end
+        cdef int32_t i, target
+        if scratch.active.size() < room:
+            scratch.active.resize(2 * room)
+        active = scratch.active.data()
+        for i in range(first, end):
+            if active[i].names & wanted == 0:
+                continue
+            if active[i].names & wanted & ~<uint32_t>STAR_BIT:
+                target = self.index.transitions.get(pack(active[i].state, symbol), NONE)
+                if target >= 0:
+                    prefetch(&states[target])
+                    active[top] = Entry(target, i, NONE, 0)
+                    top += 1
+            if active[i].names & <uint32_t>STAR_BIT:
+                active[top] = Entry(states[active[i].state].star, i, NONE, 0)
+                top += 1
+        for i in range(number):
+            if loops[i].names & wanted == 0:
+                continue
+            if loops[i].names & wanted & ~<uint32_t>STAR_BIT:
+                target = self.index.transitions.get(pack(loops[i].state, symbol), NONE)
+                if target >= 0:
+                    prefetch(&states[target])
+                    active[top] = Entry(target, ~loops[i].origin, NONE, 0)
+                    top += 1
+            if loops[i].names & <uint32_t>STAR_BIT:
+                active[top] = Entry(states[loops[i].state].star, ~loops[i].origin, NONE, 0)
+                top += 1
+        scratch.top = top
+        return 0
+
+    @cython.final
+    cdef int enter(self, BFilterScratch scratch, int32_t entry) except -1 nogil:
+        """A state has become active for the innermost element."""
+        cdef const State* at = &self.index.states[scratch.active[entry].state]
+        cdef int32_t branch = at.branches
+        scratch.active[entry].names = at.names
         if at.key >= 0:
             self.match_key(scratch, at.key)
-        mark = at.marks
-        while mark >= 0:
-            self.save_candidates(scratch, mark, entry, <int32_t>scratch.open.size() - 1)
-            mark = self.index.marks[mark].next
         if at.descendant >= 0:
             scratch.setting_out.push_back(entry)
+        while branch >= 0:
+            branch = self.save_candidates(scratch, branch, entry, <int32_t>scratch.open.size() - 1)
         return 0
 
     @cython.final
     cdef int set_out(self, BFilterScratch scratch) except -1 nogil:
-        """Activates the states of `//` that follow the new entries. Only now: they hold below this element, not at it."""
+        """Activates the states of `//` that follow the new entries: for what is below the element, not for itself."""
         cdef int32_t entry, state, place
         cdef int32_t level = <int32_t>scratch.open.size() - 1
         cdef int32_t previous
@@ -202,7 +222,7 @@ cdef class Filtering(Engine):
     @cython.final
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil:
         cdef uint32_t wanted = name_bit(condition)
-        cdef int32_t i, target, mark
+        cdef int32_t i, target, branch
         for i in range(scratch.open.back().first, scratch.top):
             if scratch.active[i].names & wanted == 0:
                 continue
@@ -211,54 +231,60 @@ cdef class Filtering(Engine):
                 continue
             if self.index.states[target].key >= 0:
                 self.match_key(scratch, self.index.states[target].key)
-            mark = self.index.states[target].marks
-            while mark >= 0:
-                self.save_candidates(scratch, mark, i, <int32_t>scratch.open.size() - 1)
-                mark = self.index.marks[mark].next
+            branch = self.index.states[target].branches
+            while branch >= 0:
+                branch = self.save_candidates(scratch, branch, i, <int32_t>scratch.open.size() - 1)
         return 0
 
     # Candidates.
 
     @cython.final
-    cdef int save_candidates(self, BFilterScratch scratch, int32_t mark, int32_t entry, int32_t level) except -1 nogil:
-        """The end of a branch is reached at `entry`: the branch is a candidate of every instance that it starts from."""
-        cdef Mark at = self.index.marks[mark]
+    cdef int32_t save_candidates(self, BFilterScratch scratch, int32_t branch, int32_t entry,
+                                 int32_t level) except -2 nogil:
+        """The end of a branch is reached at `entry`: it is a candidate of every instance that it starts from.
+
+        Returns the next branch with the same end.
+        """
+        cdef const Branch* at = &self.index.branches[branch]
+        cdef const Entry* active = scratch.active.data()
+        cdef int32_t loops = at.loops
         cdef int32_t origin, root, i
-        if at.loops == 0:
+        if loops == 0:
             for i in range(at.distance):
-                entry = scratch.active[entry].came_from
-            self.save_candidate(scratch, entry, level - at.distance, at.point, at.branch)
-            return 0
+                entry = active[entry].came_from
+            self.save_candidate(scratch, entry, level - at.distance, branch)
+            return at.next
         while True:
-            while scratch.active[entry].came_from >= 0:
-                entry = scratch.active[entry].came_from
-            origin = ~scratch.active[entry].came_from
-            at.loops -= 1
-            if at.loops == 0:
+            while active[entry].came_from >= 0:
+                entry = active[entry].came_from
+            origin = ~active[entry].came_from
+            loops -= 1
+            if loops == 0:
                 break
             entry = scratch.origins[origin].entry
         while origin >= 0:
             root = scratch.origins[origin].entry
             for i in range(at.distance):
-                root = scratch.active[root].came_from
-            # If it was a candidate there before, then also of all instances further out; unless there are elements between the
-            # instance and the origin that can themselves be origins: they may not be those of last time.
-            if not self.save_candidate(scratch, root, scratch.origins[origin].level - at.distance, at.point, at.branch) \
+                root = active[root].came_from
+            # If it was a candidate of this instance before, then also of those further out; unless there are elements
+            # between the instance and the origin: they can be origins themselves, and need not be those of last time.
+            if not self.save_candidate(scratch, root, scratch.origins[origin].level - at.distance, branch) \
                     and at.distance < 2:
-                return 0
+                break
             origin = scratch.origins[origin].previous
-        return 0
+        return at.next
 
     @cython.final
-    cdef int save_candidate(self, BFilterScratch scratch, int32_t entry, int32_t level, int32_t point,
+    cdef int save_candidate(self, BFilterScratch scratch, int32_t entry, int32_t level,
                             int32_t branch) except -1 nogil:
         """Makes a branch a candidate of one instance. Returns whether it was not one before."""
         cdef int32_t instance = scratch.active[entry].instance
-        cdef uint64_t bit = <uint64_t>1 << (branch & 63)
+        cdef int32_t number = self.index.branches[branch].number
+        cdef uint64_t bit = <uint64_t>1 << (number & 63)
         cdef uint64_t* word
         if instance < 0:
-            instance = self.new_instance(scratch, point, entry, level)
-        word = &scratch.bits[scratch.instances[instance].block + (branch >> 6)]
+            instance = self.new_instance(scratch, self.index.branches[branch].point, entry, level)
+        word = &scratch.bits[scratch.instances[instance].block + (number >> 6)]
         if word[0] & bit:
             return 0
         word[0] |= bit
@@ -267,9 +293,10 @@ cdef class Filtering(Engine):
         return 1
 
     @cython.final
-    cdef int32_t new_instance(self, BFilterScratch scratch, int32_t point, int32_t entry, int32_t level) except -1 nogil:
+    cdef int32_t new_instance(self, BFilterScratch scratch, int32_t point, int32_t entry,
+                              int32_t level) except -1 nogil:
         cdef int32_t instance = scratch.free_instance
-        cdef size_t words = (self.index.branches[point].size() + 63) >> 6
+        cdef size_t words = (self.index.numbered[point].size() + 63) >> 6
         cdef int32_t block_class = 0
         cdef int32_t block
         while <size_t>1 << block_class < words:
@@ -298,11 +325,21 @@ cdef class Filtering(Engine):
         cdef Instance* at = &scratch.instances[instance]
         cdef size_t i
         for i in range(scratch.candidates[instance].size()):
-            scratch.bits[at.block + (scratch.candidates[instance][i] >> 6)] = 0
+            scratch.bits[at.block + (self.index.branches[scratch.candidates[instance][i]].number >> 6)] = 0
         scratch.candidates[instance].clear()
         scratch.free_blocks[at.block_class].push_back(at.block)
         at.next = scratch.free_instance
         scratch.free_instance = instance
+        return 0
+
+    @cython.final
+    cdef int forget_candidates(self, BFilterScratch scratch) except -1 nogil:
+        """Gives up all instances, open ones too, without a look at the index: it may have changed since."""
+        scratch.instances.clear()
+        scratch.candidates.clear()
+        scratch.free_instance = NONE
+        scratch.bits.clear()
+        scratch.free_blocks.clear()
         return 0
 
     # Backwards: branch points.
@@ -342,58 +379,57 @@ cdef class Filtering(Engine):
         """The paper's MatchingBranches, for the element that ends."""
         cdef bint is_branch_point = scratch.open.back().is_branch_point
         cdef int32_t instance = scratch.open.back().query_branches
-        cdef int32_t point, branch
-        cdef const Branch* branches
-        cdef size_t i
+        cdef int32_t branch
+        cdef size_t i, number
         while instance >= 0:
-            point = scratch.instances[instance].point
-            if is_branch_point or self.index.points[point].without_rule:
+            if is_branch_point or self.index.points[scratch.instances[instance].point].without_rule:
                 scratch.counts[BRANCH_POINTS_MATCHED] += 1
-                branches = self.index.branches[point].data()
                 for i in range(scratch.candidates[instance].size()):
                     branch = scratch.candidates[instance][i]
-                    if branches[branch].without_rule >= 0:
-                        self.check_postings(scratch, instance, branches[branch].without_rule)
-                    if is_branch_point and branches[branch].with_rule >= 0:
-                        self.check_postings(scratch, instance, branches[branch].with_rule)
+                    number = self.index.posted[branch].size()
+                    if not is_branch_point:
+                        number = self.index.branches[branch].without_rule
+                    if number:
+                        self.check(scratch, instance, self.index.posted[branch].data(), number)
             else:
                 scratch.counts[BRANCH_POINTS_UNMATCHED] += 1
             instance = scratch.instances[instance].next
         return 0
 
     @cython.final
-    cdef int check_postings(self, BFilterScratch scratch, int32_t instance, int32_t postings) except -1 nogil:
-        """Matches the sub-queries of a list, one branch of which is a candidate, if their other branches are too."""
-        cdef const vector[Posting]* posted = &self.index.postings[postings]
+    cdef int check(self, BFilterScratch scratch, int32_t instance, const Posting* posted,
+                   size_t number) except -1 nogil:
+        """Matches those of some sub-queries, one branch of which is a candidate, whose other branches are too."""
         cdef int32_t block = scratch.instances[instance].block
         cdef int32_t entry = scratch.instances[instance].entry
-        cdef int32_t level = <int32_t>scratch.open.size() - 1
-        cdef const SubQuery* sub_query
-        cdef const vector[int32_t]* branches
-        cdef int32_t other, mark
-        cdef size_t i, j
-        scratch.counts[SUB_QUERIES_CHECKED] += posted.size()
-        for i in range(posted.size()):
-            other = posted[0][i].other
+        cdef int32_t other, branch
+        cdef size_t i
+        scratch.counts[SUB_QUERIES_CHECKED] += number
+        for i in range(number):
+            other = posted[i].other
             if other >= 0 and not scratch.bits[block + (other >> 6)] >> (other & 63) & 1:
                 continue
-            branches = &self.index.sub_query_branches[posted[0][i].sub_query]
-            j = 0
-            while j < branches.size() and scratch.bits[block + (branches[0][j] >> 6)] >> (branches[0][j] & 63) & 1:
-                j += 1
-            if j < branches.size():
+            if posted[i].more and not self.all_candidates(scratch, block, posted[i].sub_query):
                 continue
-            sub_query = &self.index.sub_queries[posted[0][i].sub_query]
             scratch.counts[SUB_QUERIES_MATCHED] += 1
             if scratch.keeps_parts:
-                scratch.parts.push_back(Part(posted[0][i].sub_query, scratch.open.back().number))
-            if sub_query.key >= 0:
-                self.match_key(scratch, sub_query.key)
-            mark = sub_query.marks
-            while mark >= 0:
-                self.save_candidates(scratch, mark, entry, level)
-                mark = self.index.marks[mark].next
+                scratch.parts.push_back(Part(posted[i].sub_query, scratch.open.back().number))
+            if posted[i].key >= 0:
+                self.match_key(scratch, posted[i].key)
+            if posted[i].leads_on:
+                branch = self.index.sub_queries[posted[i].sub_query].branches
+                while branch >= 0:
+                    branch = self.save_candidates(scratch, branch, entry, <int32_t>scratch.open.size() - 1)
         return 0
+
+    @cython.final
+    cdef bint all_candidates(self, BFilterScratch scratch, int32_t block, int32_t sub_query) noexcept nogil:
+        cdef const vector[int32_t]* numbers = &self.index.parts[sub_query]
+        cdef size_t i
+        for i in range(numbers.size()):
+            if not scratch.bits[block + (numbers[0][i] >> 6)] >> (numbers[0][i] & 63) & 1:
+                return False
+        return True
 
     @cython.final
     cdef int match_key(self, BFilterScratch scratch, int32_t key) except -1 nogil:
@@ -403,5 +439,5 @@ cdef class Filtering(Engine):
         while key >= 0:
             scratch.matched_at[key] = scratch.epoch
             scratch.matched.push_back(key)
-            key = self.index.next_key[key]
+            key = self.index.next_key[key] if self.index.equal_keys else NONE
         return 0

@@ -1,11 +1,12 @@
-"""What `bfilter` does, in the paper's terms: the sub-queries of a query, and the stacks after each tag (Figures 8 and 9).
+"""What `bfilter` does, in the paper's terms: the sub-queries of a query, and the stacks after each tag (Figures 8 and
+9).
 
 Plain Python over the numbers that the engine gives out; for tests, for explaining, never on the path of an event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from xsift.document.events import Document
@@ -42,7 +43,7 @@ class Snapshot(NamedTuple):
     run_time_branch: list[str]
     runtime_stack: list[set[str]]  # the active states of each open element, as the paths that lead to them
     document_branches: list[str]
-    query_branches: list[tuple[str, list[str]]]  # the elements that are branch points of queries, with the sub-queries
+    query_branches: list[tuple[str, list[str]]]  # elements that are branch points of queries, and of which
     candidates: list[tuple[str, str, str]]  # (element, sub-query, path) of each match candidate
     matched: list[str]  # the sub-queries that matched at this event
     queries: list[int]  # the keys of the queries that have matched so far
@@ -79,7 +80,7 @@ def trace(engine: Any, document: Document) -> Iterator[Snapshot]:
     rooted: dict[int, list[str]] = {}  # state -> the sub-queries rooted there
     waiting: dict[tuple[int, int, bool], list[tuple[str, str]]] = {}  # (state, end, transit) -> sub-query and path
     named: dict[int, list[str]] = {}  # sub-query number -> names
-    for key in engine.keys():
+    for key in engine.held_keys:
         pattern = engine.pattern(key)
         symbols = pattern.symbols
         nodes = engine.index.nodes(pattern)
@@ -124,7 +125,7 @@ def trace(engine: Any, document: Document) -> Iterator[Snapshot]:
         )
 
 
-def path_text(steps: list[tuple[int, int | None]], symbols: Symbols) -> str:
+def path_text(steps: Sequence[tuple[int, int | None]], symbols: Symbols) -> str:
     """Steps as one writes them: /a//b; the state of a `//` is the path before it and two slashes."""
     slashes = {DESCENDANT: "//"}
     return "".join(
