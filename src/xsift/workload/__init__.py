@@ -1,10 +1,11 @@
 """Workloads: documents and subscriptions like those that the papers measured with.
 
-    dtd.py            reads a DTD
-    documents.py      makes documents from it, with writer.pyx
-    subscriptions.py  makes subscriptions from it, with walks.py
-    presets.py        the papers' parameters by name
-    figures.py        measures a workload, and compares it with the paper's
+- `dtd.py` reads a DTD.
+- `documents.py` makes documents from it, with `writer.pyx`.
+- `subscriptions.py` makes subscriptions from it, with `walks.py`.
+- `presets.py` has the papers' parameters by name.
+- `figures.py` measures a workload, and compares it with the paper's.
+- `output.py` writes workloads into files.
 """
 
 from xsift.workload.documents import DocumentGenerator, DocumentParameters

@@ -103,6 +103,10 @@ class DocumentGenerator:
     def __len__(self) -> int:
         return self.parameters.number
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Tables are made again where it arrives: other processes make their share of the documents by number.
+        return DocumentGenerator, (self.parameters, self.dtd)
+
     def __iter__(self) -> Iterator[bytes]:
         return map(self._writer.document, range(self.parameters.number))
 

@@ -289,6 +289,7 @@ def _particle(content: Any, names: _Names) -> Particle:
 def _attribute(declaration: Any) -> Attribute:
     name = _name(declaration)
     kind = _ATTRIBUTE_KINDS[declaration.type]
+    default = declaration.default_value
     if name == "xmlns" or name.startswith("xmlns:"):
         kind = "namespace"
     return Attribute(
@@ -296,7 +297,8 @@ def _attribute(declaration: Any) -> Attribute:
         kind,
         required=declaration.default == "required",
         values=tuple(declaration.itervalues()) if kind == "enumeration" else (),
-        default=declaration.default_value,
+        # libxml2 keeps the ampersand of a default escaped, and only that.
+        default=default.replace("&#38;", "&") if default is not None else None,
         fixed=declaration.default == "fixed",
     )
 

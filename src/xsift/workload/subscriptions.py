@@ -33,6 +33,8 @@ Matcher = Callable[[Sequence[str], Sequence[bytes]], Sequence[int]]
 
 _STRETCH = 1_000_000
 """After each so many walks it is asked whether to go on."""
+_FIRST_STRETCH = 100_000
+"""And after so many if nothing was found at all."""
 _PATIENCE = 50
 """It is given up when at the present rate it would take more than so many stretches to find what is missing."""
 
@@ -142,7 +144,7 @@ class SubscriptionGenerator:
             yield from islice(self._selected(), parameters.number)
             return
         distinct = list(islice(self._selected(), -(-parameters.number // parameters.duplicates)))
-        for start in range(0, parameters.number, len(distinct)):
+        for start in range(0, parameters.number, len(distinct) or 1):
             yield from distinct[: parameters.number - start]
 
     def _selected(self) -> Iterator[str]:
@@ -188,7 +190,7 @@ class SubscriptionGenerator:
                 found += 1
                 yield text
             self.draws += BATCH
-            if self.draws >= check_at:
+            if self.draws >= check_at or (found == 0 and self.draws >= _FIRST_STRETCH):
                 recent = found - found_before
                 if recent * _PATIENCE < wanted - found or recent == 0:
                     self._give_up(found, wanted)

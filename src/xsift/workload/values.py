@@ -17,9 +17,9 @@ __all__ = ["cumulative", "words"]
 
 def cumulative(size: int, skew: float) -> NDArray[np.float64]:
     """The cumulative probabilities of a Zipf distribution over `size` values. The last one is 1."""
-    weights = np.arange(1, size + 1, dtype=np.float64) ** -skew
-    sums = np.cumsum(weights)
-    return np.asarray(sums / sums[-1])
+    sums = np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -skew)
+    # Powers may differ in their last bit between machines; rounded, they give the same draws everywhere.
+    return np.asarray(np.round(sums / sums[-1], 12))
 
 
 def words() -> list[str]:

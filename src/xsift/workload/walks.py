@@ -309,7 +309,7 @@ class Batch:
         """The key and the text of each walk that is fine."""
         fine = self.fine
         codes, orders = self.codes[fine].tolist(), self.orders[fine].tolist()
-        attached = np.reshape([nodes[fine] for nodes in self.attached], (-1, len(codes))).T.tolist()
+        attached = np.array(self.attached, dtype=np.int64).reshape(-1, len(fine)).T[fine].tolist()
         conditions: list[dict[int, list[str]]] = [{} for _ in codes]
         for columns in self.conditions:
             rows = zip(conditions, *(column[fine].tolist() for column in columns), strict=True)
