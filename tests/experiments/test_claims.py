@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xsift.experiments.claims import Check, NotMeasured, Number, Row, Setting
+from xsift.experiments.claims import Check
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.rows import NotMeasured, Number, Row, Setting
 
 SETTING = Setting("match_seconds", [10, 100, 1000], ["A", "B", "short", "none"])
 NUMBERS = {

@@ -175,7 +175,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     shown = capsys.readouterr()
     assert "Memory of the same runs" in shown.out
     assert str(folder / "report.html") in shown.out
-    assert "2/2 points" in shown.err
+    assert "mine: 1, subscriptions 8: took 0:0" in shown.err
     (folder / "report.html").unlink()
     assert main(["experiment", "report", str(folder)]) == 0
     assert (folder / "report.html").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from tests.experiments.conftest import FIGURE, tiny
 from xsift.experiments import runner
+from xsift.experiments.definition import read
 from xsift.experiments.measures import MEASURES
 from xsift.experiments.plan import Point
 from xsift.experiments.results import Results
@@ -142,8 +143,6 @@ engine = "forgetter"
 
 
 def without_texts(tmp_path: Path, figures: str) -> Results:
-    from xsift.experiments.definition import read
-
     store = Store(tmp_path / "generated")
     run(read('title = "Generated"\n[defaults]\nrepeats = 3\nseconds = 0\n' + figures, "generated"), store)
     return Results.of(store)
@@ -178,6 +177,17 @@ def test_a_share_of_the_documents_can_be_asked_to_match(tmp_path: Path) -> None:
     matches = results.record(results.experiment.figures[0], "Y", 0)["matches"]
     assert sum(number > 0 for number in matches) == 3
     assert len(matches) == 10
+
+
+def test_a_workload_that_cannot_be_is_reported_and_tried_again(tmp_path: Path) -> None:
+    spy = Spy()
+    for _ in range(2):
+        run(read(tiny().text.replace('"//c"', '"count(//c) = 1"'), "tiny"), Store(tmp_path), progress=spy)
+        results = Results.of(Store(tmp_path))
+        failures = results.failures(results.experiment.figures[0])
+        assert len(failures) == 4
+        assert "there is no such workload: the subscription 'count(//c) = 1' is not one pattern" in failures[0].reason
+    assert spy.measured == [4, 8, 4, 8]
 
 
 class Spy(Progress):

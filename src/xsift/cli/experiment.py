@@ -99,20 +99,26 @@ def _show(store: Store, quiet: bool) -> Results:
 
 
 class _Bar(Progress):
-    """The runner's progress: a bar over the points, with what it is doing and the time left."""
+    """The runner's progress: a bar over the points and what it is doing, or a line a point if this is no terminal."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.bar: tqdm[Any] | None = None
+        self.now = ""
 
     def start(self, estimate: Estimate) -> None:
         tqdm.monitor_interval = 0  # its thread must not be there when workers are forked
         layout = "{desc} {bar} {n_fmt}/{total_fmt} points, {elapsed}{postfix}"
-        self.bar = tqdm(total=len(estimate.left), desc=self.experiment.name, bar_format=layout, file=sys.stderr)
+        self.bar = tqdm(
+            total=len(estimate.left),
+            desc=self.experiment.name,
+            bar_format=layout,
+            file=sys.stderr,
+            disable=not sys.stderr.isatty(),
+        )
 
     def point(self, point: Point, estimate: Estimate) -> None:
-        left = round(estimate.seconds_left)
-        self.now = f"about {left // 60}:{left % 60:02d} left; {point.figure.id}, {point.text}"
+        self.now = f"about {_minutes(estimate.seconds_left)} left; {_place(point)}"
         self.step("")
 
     def step(self, text: str) -> None:
@@ -123,9 +129,20 @@ class _Bar(Progress):
         if self.bar is None or resumed:
             return
         for label, reason in measured.failures.items():
-            self.bar.write(f"{point.figure.id}, {point.text}: {label}: {reason}", file=sys.stderr)
+            self.bar.write(f"{_place(point)}: {label}: {reason}", file=sys.stderr)
         self.bar.update()
+        if self.bar.disable:
+            took, left = _minutes(measured.elapsed_seconds), _minutes(estimate.seconds_left)
+            print(f"{self.experiment.name}: {_place(point)}: took {took}, about {left} left", file=sys.stderr)
 
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+def _place(point: Point) -> str:
+    return f"{point.figure.id}, {point.text}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02d}"

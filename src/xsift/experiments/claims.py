@@ -13,64 +13,21 @@ import contextlib
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import MEASURES, is_measure, unit_of
+from xsift.experiments.rows import Flags, NotMeasured, Number, Numbers, Row, Setting, Value
 from xsift.experiments.tables import nearest
 
-__all__ = ["Check", "Flags", "NotMeasured", "Number", "Numbers", "Row", "Setting"]
+__all__ = ["Check"]
 
 LONGEST = 2000  # characters; no sentence of a paper needs more
 DEEPEST = 50
 HIGHEST = 1e100
-
-
-class NotMeasured(Exception):
-    """A check needs a number that there is not. Its text says which."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number and its unit."""
-
-    value: float
-    unit: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A number a point of the axis, by the point's position; points that were not measured are absent."""
-
-    points: Mapping[int, float]
-    unit: str = ""
-
-
-@dataclass(frozen=True)
-class Flags:
-    """What comparing rows gives: true or false a point."""
-
-    points: Mapping[int, bool]
-
-
-Value = Number | Row | Flags | bool
-Numbers = Callable[[str, str], Mapping[int, float]]  # measure, label -> a number a point
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a check may name: the figure's measure, its axis' values, its series' labels."""
-
-    measure: str
-    values: Sequence[float | str]
-    labels: Sequence[str]
-
-    def axis(self) -> list[float]:
-        """The axis' values as numbers: their positions if they are strings."""
-        return [number if isinstance(value, str) else value for number, value in enumerate(self.values)]
 
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from xsift.experiments.claims import Check, NotMeasured, Setting
+from xsift.experiments.claims import Check
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import MEASURES, is_measure
+from xsift.experiments.rows import NotMeasured, Setting
 from xsift.experiments.tables import Table, nearest
 
 __all__ = ["Claim", "Experiment", "Figure", "Series", "Vary", "load", "names", "overlaid", "read"]
@@ -22,6 +23,7 @@ __all__ = ["Claim", "Experiment", "Figure", "Series", "Vary", "load", "names", "
 FOLDER = Path(__file__).parent / "definitions"
 PEERS = ("lxml-loop", "lxml-block", "lxml-xslt")
 LEAST_ROUNDS = 3
+UNLIMITED = "unlimited"  # for options: TOML has no word for None
 
 X = float | str
 
@@ -334,7 +336,8 @@ def _series(table: Table, vary: Vary) -> Series:
         raise table.error("no-engine", "a series has either 'engine' or 'peer'")
     if peer and peer not in PEERS:
         raise table.error("unknown-peer", f"there is no peer {peer!r}", nearest(peer, PEERS))
-    options = table.table("options").rest()
+    given = table.table("options").rest()
+    options = {name: None if value == UNLIMITED else value for name, value in given.items()}
     if peer and options:
         raise table.error("bad-value", "a peer has no options")
     if table.has("until") and vary.categories:

@@ -6,7 +6,6 @@ import base64
 import json
 from collections.abc import Sequence
 
-from xsift.experiments.claims import Number, Row
 from xsift.experiments.definition import Figure
 from xsift.experiments.exports import as_csv, summaries
 from xsift.experiments.markup import element, prose, text
@@ -15,6 +14,7 @@ from xsift.experiments.plot import Axis, Line, Mark, plot
 from xsift.experiments.plot import described as spoken
 from xsift.experiments.quantities import quantity
 from xsift.experiments.results import HOLDS, NOT_MEASURED, Results, Verdict
+from xsift.experiments.rows import Number, Row
 from xsift.experiments.style import STYLE
 
 __all__ = ["page"]

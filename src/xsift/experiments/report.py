@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from xsift.experiments.claims import Number, Row
 from xsift.experiments.definition import Figure
 from xsift.experiments.exports import as_csv, write_timings
 from xsift.experiments.measures import titled, unit_of
 from xsift.experiments.page import page
 from xsift.experiments.quantities import quantity
 from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, Results, Verdict
+from xsift.experiments.rows import Number, Row
 from xsift.experiments.store import Store
 
 __all__ = ["terminal", "write"]

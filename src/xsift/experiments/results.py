@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xsift.experiments.claims import Check, NotMeasured, Number, Row
+from xsift.experiments.claims import Check
 from xsift.experiments.definition import Claim, Experiment, Figure, Series, read
 from xsift.experiments.measures import Summary, numbers, summary
 from xsift.experiments.quantities import quantity
+from xsift.experiments.rows import NotMeasured, Number, Row
 from xsift.experiments.store import Measured, Store
 
 __all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "Failure", "Results", "Verdict"]

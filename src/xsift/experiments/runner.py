@@ -16,6 +16,7 @@ from statistics import mean
 from time import monotonic
 from typing import Any
 
+from xsift.errors import XsiftError
 from xsift.experiments import machine
 from xsift.experiments.agreement import Arbiter, order_dependent
 from xsift.experiments.definition import LEAST_ROUNDS, Experiment
@@ -84,7 +85,7 @@ def run(
     plan = make_plan(experiment, scale)
     store.create()
     _note(plan, store, finished=False)
-    stored = {point.key: measured for point in plan.points if not fresh and (measured := store.point(point.key))}
+    stored = {} if fresh else _stored(plan, store)
     estimate = Estimate([point for point in plan.points if point.key not in stored])
     progress.start(estimate)
     for point in plan.points:
@@ -100,6 +101,12 @@ def run(
             progress.done(point, measured, True, estimate)
     _note(plan, store, finished=True)
     return plan
+
+
+def _stored(plan: Plan, store: Store) -> dict[str, Measured]:
+    """The points that need not be measured. One at which everything failed is tried again."""
+    found = ((point.key, store.point(point.key)) for point in plan.points)
+    return {key: measured for key, measured in found if measured and (measured.records or not measured.failures)}
 
 
 def _note(plan: Plan, store: Store, finished: bool) -> None:
@@ -153,16 +160,15 @@ class _Measurement:
         self.records: dict[str, dict[str, Any]] = {}
         self.failures: dict[str, str] = {}
         self.made: dict[str, Texts] = {}
+        self.impossible: dict[str, str] = {}  # workloads that cannot be made, and why
         self.prepared: dict[tuple[str, bool], Prepared] = {}
         self.arbiters: dict[tuple[str, bool], Arbiter] = {}
 
     def go(self) -> None:
-        for entry in self.point.entries:
-            self._prepare(entry)
+        waiting = [entry for entry in self.point.entries if self._prepare(entry)]
         if self.point.figure.drop_order_dependent:
             self._drop_order_dependent()
         give_back_memory()
-        waiting = list(self.point.entries)
         while waiting:
             workers: list[Worker] = []
             try:
@@ -178,15 +184,22 @@ class _Measurement:
     def _key(self, entry: Entry) -> tuple[str, bool]:
         return json.dumps(entry.workload, sort_keys=True), entry.ordered
 
-    def _prepare(self, entry: Entry) -> None:
+    def _prepare(self, entry: Entry) -> bool:
+        """Makes the workload of a series, if it is not made yet; False if that cannot be."""
         key = self._key(entry)
-        if key[0] not in self.made:
-            self.tell("making the workload")
-            self.made[key[0]] = texts(entry.workload, self.point.additions)
+        try:
+            if key[0] not in self.made and key[0] not in self.impossible:
+                self.tell("making the workload")
+                self.made[key[0]] = texts(entry.workload, self.point.additions)
+            if key not in self.prepared and key[0] in self.made:
+                self.tell("compiling the subscriptions")
+                self.prepared[key] = prepare(self.made[key[0]], entry.ordered)
+                self.arbiters[key] = Arbiter(self.prepared[key])
+        except XsiftError as error:
+            self.impossible[key[0]] = f"there is no such workload: {error}"
         if key not in self.prepared:
-            self.tell("compiling the subscriptions")
-            self.prepared[key] = prepare(self.made[key[0]], entry.ordered)
-            self.arbiters[key] = Arbiter(self.prepared[key])
+            self.failures[entry.label] = self.impossible[key[0]]
+        return key in self.prepared
 
     def _answered(self, entry: Entry) -> list[Worker]:
         """A worker that has built its index and answered every document; none if it failed."""
@@ -251,10 +264,13 @@ class _Measurement:
         answers: dict[str, dict[bool, tuple[Prepared, Any]]] = {}
         for entry in self.point.entries:
             workload, ordered = self._key(entry)
-            if ordered not in answers.setdefault(workload, {}):
-                for worker in self._answered(entry):
-                    answers[workload][ordered] = (self.prepared[workload, ordered], worker.answers())
-                    worker.close()
+            if (workload, ordered) not in self.prepared or ordered in answers.setdefault(workload, {}):
+                continue
+            for worker in self._answered(entry):
+                given = self.arbiters[workload, ordered].answers[entry.label]
+                answers[workload][ordered] = (self.prepared[workload, ordered], given)
+                worker.close()
+            self.failures.pop(entry.label, None)  # if it fails, it will do so again when it is to be measured
         for workload, both in answers.items():
             if len(both) < 2:
                 continue
@@ -263,7 +279,6 @@ class _Measurement:
             for ordered in both:
                 self.prepared[workload, ordered] = prepare(self.made[workload], ordered)
                 self.arbiters[workload, ordered] = Arbiter(self.prepared[workload, ordered])
-        self.failures.clear()
 
     def facts(self) -> list[Mapping[str, Any]]:
         """What the workloads of the point are like, as the papers describe theirs."""

@@ -249,17 +249,20 @@ class _Job:
     def _timed(self, task: Callable[[int], Any]) -> tuple[list[float], float, list[Any]]:
         """Wall seconds of each document, CPU seconds a document, and the results.
 
-        Few or small documents are gone through as often as makes a round long enough to be measured.
+        Few or small documents are gone through as often as makes a round long enough to be measured; a document's
+        time is then the median over those passes.
         """
-        seconds = np.zeros(len(self._documents()))
-        results: list[Any] = [None] * len(seconds)
-        passes = 0
+        results: list[Any] = [None] * len(self._documents())
+        passes: list[list[float]] = []
+        total = 0.0
         cpu = process_time()
-        while passes == 0 or (seconds.sum() < SHORTEST_ROUND and passes < MOST_PASSES):
-            passes += 1
+        while not passes or (total < SHORTEST_ROUND and len(passes) < MOST_PASSES):
+            seconds = []
             for document in self._documents():
                 started = perf_counter()
                 results[document] = task(document)
-                seconds[document] += perf_counter() - started
-        cpu = process_time() - cpu
-        return [float(f"{value:.4g}") for value in seconds / passes], cpu / passes / len(seconds), results
+                seconds.append(perf_counter() - started)
+            passes.append(seconds)
+            total += sum(seconds)
+        cpu = (process_time() - cpu) / len(passes) / len(results)
+        return [float(f"{value:.4g}") for value in np.median(passes, axis=0)], cpu, results

@@ -1,0 +1,52 @@
+"""What the claims' language is about: numbers, rows of them over an axis, and comparisons of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Flags", "NotMeasured", "Number", "Numbers", "Row", "Setting", "Value"]
+
+
+class NotMeasured(Exception):
+    """A check needs a number that there is not. Its text says which."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number and its unit."""
+
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number a point of the axis, by the point's position; points that were not measured are absent."""
+
+    points: Mapping[int, float]
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What comparing rows gives: true or false a point."""
+
+    points: Mapping[int, bool]
+
+
+Value = Number | Row | Flags | bool
+Numbers = Callable[[str, str], Mapping[int, float]]  # measure, label -> a number a point
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a check may name: the figure's measure, its axis' values, its series' labels."""
+
+    measure: str
+    values: Sequence[float | str]
+    labels: Sequence[str]
+
+    def axis(self) -> list[float]:
+        """The axis' values as numbers: their positions if they are strings."""
+        return [number if isinstance(value, str) else value for number, value in enumerate(self.values)]
