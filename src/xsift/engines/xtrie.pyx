@@ -55,7 +55,7 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.xtrie_index cimport (
-    DOCUMENT, ORDERED, ROOT, STAR, UNBOUNDED, WAITS, Row, SubstringTable, Trie, TrieNode,
+    DOCUMENT, MAX_STEPS, ORDERED, ROOT, STAR, UNBOUNDED, WAITS, Row, SubstringTable, Trie, TrieNode,
 )
 from xsift.native.levels cimport LevelBits, LevelSet
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
@@ -122,7 +122,15 @@ cdef class XTrie(Engine):
         self.eager = self._option(options, "probing") == "eager"
         self._no_options(options)
 
+    def refuses(self, Pattern pattern not None):
+        if len(pattern) > MAX_STEPS:
+            return f"{len(pattern)} steps: at most {MAX_STEPS}"
+        return ""
+
     def add(self, Pattern pattern not None):
+        reason = self.refuses(pattern)
+        if reason:
+            raise EngineError("refused-pattern", f"engine {self.name!r} refuses this pattern: {reason}")
         self.symbols = pattern.symbols
         return self.table.add_pattern(pattern, self.trie)
 
@@ -324,7 +332,7 @@ cdef class XTrie(Engine):
             return False
         if self.table.rows[at.parent_row].flags & STAR:
             return self.is_reachable_through_star(scratch, row, level)
-        return scratch.matched.reaches(self.place(at.parent_row), level, at.level_min, at.level_max == UNBOUNDED)
+        return scratch.matched.reaches(self.place(at.parent_row), level, at.level_min, at.flags & UNBOUNDED)
 
     cdef int is_reachable_through_star(self, XTrieScratch scratch, int32_t row, int32_t level) except -1 nogil:
         scratch.probed.only(level)
@@ -340,9 +348,9 @@ cdef class XTrie(Engine):
         """From levels of a row to those levels of its parent row that are in its relative level."""
         cdef const Row* at = &self.table.rows[row]
         if self.table.rows[at.parent_row].flags & STAR:
-            levels.climb_any(at.level_min, at.level_max == UNBOUNDED)
+            levels.climb_any(at.level_min, at.flags & UNBOUNDED)
         else:
-            levels.climb(scratch.matched, self.place(at.parent_row), at.level_min, at.level_max == UNBOUNDED)
+            levels.climb(scratch.matched, self.place(at.parent_row), at.level_min, at.flags & UNBOUNDED)
         return 0
 
     cdef int propagate_update(self, XTrieScratch scratch, int32_t row, bint at_end) except -1 nogil:
@@ -390,7 +398,7 @@ cdef class XTrie(Engine):
         cdef const Row* at = &self.table.rows[row]
         if at.flags & STAR:
             return 0
-        if at.level_max == UNBOUNDED and not at.flags & ORDERED:
+        if at.flags & UNBOUNDED and not at.flags & ORDERED:
             scratch.matched.clear_up_to(row, scratch.levels.highest())
         else:
             scratch.levels.clear_in(scratch.matched, row)
@@ -420,6 +428,7 @@ cdef class XTrie(Engine):
         """The substring that a chain of `*` rows hangs on is met at the innermost level."""
         cdef const Row* rows = self.table.rows.data()
         while row:
+            scratch.counts[INDEX_PROBES] += 1
             if not self.has_matched(scratch, row) and (
                     not self.eager or scratch.matched.has(rows[row].parent_row, scratch.level)):
                 self.wait(scratch, row, scratch.level + rows[row].level_min)
@@ -450,7 +459,7 @@ cdef class XTrie(Engine):
             row = scratch.waits[wait].row
             if not self.has_matched(scratch, row):
                 self.star_matched(scratch, row, level)
-                if self.table.rows[row].level_max == UNBOUNDED:
+                if self.table.rows[row].flags & UNBOUNDED:
                     self.wait(scratch, row, level + 1)
             wait = scratch.waits[wait].below
         wait = scratch.waits_once[level]

@@ -1,33 +1,34 @@
+from libc.stdint cimport uint16_t
 from libcpp.vector cimport vector
 
 from xsift.native.tables cimport FlatMap
-from xsift.native.types cimport int32_t, symbol_t, uint8_t
+from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.pattern cimport Pattern
 
 cdef enum:
     DOCUMENT = 0             # row 0: the document, parent of every root substring, matched at level 0 alone
     ROOT = 0                 # node 0: the trie's root
-    UNBOUNDED = 2147483647   # a relative level's maximum after `//`
+    MAX_STEPS = 65535        # of a pattern, so that levels and ranks take two bytes
 
 cdef enum RowFlag:
-    STAR = 1     # the row is a `*`: it has no name to hang on, so it is in no substring's chain
-    ORDERED = 2  # one of several children whose order counts
-    WAITS = 4    # a `*` of which start tags must be told: a leaf, or one with such a `*` below it
+    UNBOUNDED = 1  # the relative level has no maximum, because of a `//`; else its maximum is its minimum
+    STAR = 2       # the row is a `*`: it has no name to hang on, so it is in no substring's chain
+    ORDERED = 4    # one of several children whose order counts
+    WAITS = 8      # a `*` of which start tags must be told: a leaf, or one with such a `*` below it
 
-cdef struct Row:
+cdef struct Row:  # 32 bytes: half a cache line
     # The paper's 5-tuple.
     int32_t parent_row        # the row of the parent substring, less than this one's; DOCUMENT for a root substring
-    int32_t level_min         # of the relative level to the parent substring: at least 1 ...
-    int32_t level_max         # ... and either level_min or UNBOUNDED
-    int32_t rank              # which child of its parent it is, from 1
-    int32_t num_child
+    uint16_t level_min        # of the relative level to the parent substring: at least 1
+    uint16_t flags            # UNBOUNDED or not gives the maximum of the relative level
+    uint16_t rank             # which child of its parent it is, from 1
+    uint16_t num_child
     int32_t next              # the next row of the same substring (of a `*`: hanging below the same one), 0 at the end
     # What incremental updates and unordered matching need besides.
     int32_t previous          # the row before it in that chain, 0 at the start
     int32_t previous_sibling  # the sibling of rank - 1; the last one for rank 1; itself if there is no other
     int32_t substring         # the trie node of its substring; of a `*`: of its parent's, ROOT below the document
     int32_t pattern           # the key of its expression, -1 for a row that is free
-    uint8_t flags
 
 
 cdef struct TrieNode:

@@ -188,7 +188,7 @@ cdef class SubstringTable:
     """One row for each substring of each expression."""
 
     def __cinit__(self):
-        self.rows.push_back(Row(0, 0, 0, 0, 0, 0, 0, 0, ROOT, -1, 0))
+        self.rows.push_back(Row(0, 0, 0, 0, 0, 0, 0, 0, ROOT, -1))
 
     cdef int32_t add_pattern(self, Pattern pattern, Trie trie) except -1:
         """Appends the rows of the pattern's simple decomposition; returns the pattern's key."""
@@ -341,7 +341,7 @@ cdef class SubstringTable:
             row = self.rows[index]
             if row.pattern >= 0:
                 substring = ("*",) if row.flags & STAR else trie.label(row.substring, symbols)
-                level_max = None if row.level_max == UNBOUNDED else row.level_max
+                level_max = None if row.flags & UNBOUNDED else row.level_min
                 described.append(SubstringRow(index, row.pattern, substring, row.parent_row, (row.level_min, level_max),
                                               row.rank, row.num_child, row.next))
         return described
@@ -392,21 +392,20 @@ cdef bint has_ordered_children(Pattern pattern, int32_t step):
 
 cdef Row row_of_step(Pattern pattern, int32_t step, const vector[int32_t]& row_of, Trie trie):
     """The row whose last step this is. Rank and siblings are filled in later."""
-    cdef Row row = Row(DOCUMENT, 0, 0, 0, 0, 0, 0, 0, ROOT, -1, 0)
+    cdef Row row = Row(DOCUMENT, 0, 0, 0, 0, 0, 0, 0, ROOT, -1)
     cdef vector[symbol_t] upwards
     cdef vector[symbol_t] substring
     cdef int32_t above = step
     cdef int32_t child = pattern.nodes[step].first_child
-    cdef bint unbounded = False
     while child >= 0:
         row.num_child += 1
         child = pattern.nodes[child].next_sibling
     while above >= 0 and (above == step or row_of[above] < 0):
         row.level_min += 1
-        unbounded |= pattern.nodes[above].axis == DESCENDANT
+        if pattern.nodes[above].axis == DESCENDANT:
+            row.flags |= UNBOUNDED
         child = above
         above = pattern.nodes[above].parent
-    row.level_max = UNBOUNDED if unbounded else row.level_min
     row.parent_row = row_of[above] if above >= 0 else DOCUMENT
     if has_ordered_children(pattern, above) and not pattern.nodes[child].is_condition:
         row.flags |= ORDERED

@@ -1,0 +1,97 @@
+"""Harder random patterns and documents than tests/support.py's: few names, deep recursion, many `*` and `//`.
+
+Few names and deep documents make every partial match ambiguous, which is where an engine that forgets or confuses
+one of several open matches goes wrong.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tests.support import CHILD, DESCENDANT, Element, Twig, attribute_condition, random_element
+from xsift.document.events import Document
+from xsift.engines.base import Engine
+from xsift.engines.reference import Evaluation, Tree
+from xsift.xpath.pattern import Pattern
+from xsift.xpath.symbols import Symbols
+
+END = -1
+
+
+class Mix:
+    """The odds of one run, drawn once so that runs differ in kind and not only in detail."""
+
+    def __init__(self, rng: random.Random, linear: bool) -> None:
+        self.linear = linear
+        self.names = rng.choice(["a", "ab", "ab", "abc", "abcde"])
+        self.star = rng.choice([0.0, 0.1, 0.4, 0.8])
+        self.descendant = rng.choice([0.1, 0.4, 0.8])
+        self.branching = rng.choice([0.2, 0.6, 1.0])
+        self.condition = rng.choice([0.0, 0.1, 0.4])
+        self.depth = rng.choice([2, 3, 4, 6])
+
+    def twig(self, rng: random.Random, level: int = 1) -> Twig:
+        name = "*" if rng.random() < self.star else rng.choice(self.names)
+        twig = Twig(name, DESCENDANT if rng.random() < self.descendant else CHILD)
+        if level < self.depth:
+            number = rng.choice([0, 1, 1, 2, 2, 3]) if rng.random() < self.branching else rng.choice([0, 1, 1, 1])
+            number = int(rng.random() < 0.8) if self.linear else number
+            twig.children = [self.twig(rng, level + 1) for _ in range(number)]
+        if rng.random() < self.condition and not (self.linear and twig.children):
+            twig.children += [
+                Twig("@" + name) for name in rng.sample("xyz", 1 if self.linear else rng.randrange(1, 3))
+            ]
+        return twig
+
+    def element(self, rng: random.Random) -> Element:
+        return random_element(
+            rng,
+            names=self.names if rng.random() < 0.5 else self.names + "z",
+            size=rng.choice([5, 15, 40, 80, 200]),
+            deep=rng.choice([0.2, 0.5, 0.7, 0.9, 0.95, 0.99]),
+            conditions=rng.choice(["", "x", "xyz"]),
+        )
+
+
+def events(element: Element, symbols: Symbols, rng: random.Random) -> Document:
+    """The document; sometimes with names that nobody asks for, and with conditions right before end tags."""
+    codes = element.codes(symbols)
+    if rng.random() < 0.7:
+        return Document(codes)
+    unasked = symbols.element("z")
+    changed = []
+    for code in codes:
+        if code == END and rng.random() < 0.2:
+            changed.append(-attribute_condition(symbols, rng.choice("xyz")) - 1)
+        changed.append(0 if code == unasked else code)
+    return Document(changed)
+
+
+def recursive_differences(
+    engine: Engine, rng: random.Random, rounds: int, *, linear: bool = False, ordered: bool = False
+) -> list[str]:
+    """Adds, removes and matches at random, beside the reference engine; returns a line for each difference."""
+    mix = Mix(rng, linear)
+    symbols = Symbols()
+    patterns: dict[int, Pattern] = {}
+    found: list[str] = []
+    for _ in range(rounds):
+        for _ in range(rng.randrange(1, 40)):
+            pattern = mix.twig(rng).pattern(symbols, ordered and rng.random() < 0.8)
+            if len(pattern) <= 25 and not engine.refuses(pattern) and pattern not in patterns.values():
+                patterns[engine.add(pattern)] = pattern
+        for key in rng.sample(sorted(patterns), rng.randrange(len(patterns) // 2 + 1)):
+            engine.remove(key)
+            del patterns[key]
+        for _ in range(3):
+            document = events(mix.element(rng), symbols, rng)
+            tree = Tree(document.events)
+            expected = {key for key, pattern in patterns.items() if Evaluation(pattern, tree).matches()}
+            actual = engine.match(document).tolist()
+            for key in expected ^ set(actual):
+                found.append(f"{'misses' if key in expected else 'invents'} {patterns[key]!r} on {document.events}")
+            if len(actual) != len(set(actual)):
+                found.append(f"says some pattern twice on {document.events}")
+            if rng.random() < 0.1:  # a document that breaks off must leave nothing behind
+                engine.match(Document(document.events[: rng.randrange(len(document))]))
+    return sorted(found, key=len)
