@@ -110,6 +110,18 @@ def test_bad_scales(scale: float) -> None:
         make_plan(generated(), scale)
 
 
+def test_figures_that_were_not_asked_for_may_name_what_is_not_there() -> None:
+    text = tiny().text + FIGURE.replace('id = "1"', 'id = "2"').replace('"yfilter"', '"zfilter"')
+    experiment = read(text, "tiny")
+    plan = make_plan(experiment, figures=["1"])
+    assert len(plan.points) == 2
+    assert plan.others == ()
+    with pytest.raises(ExperimentError, match="'zfilter'"):
+        make_plan(experiment)
+    with pytest.raises(ExperimentError, match="no figure '3'"):
+        make_plan(experiment, figures=["3"])
+
+
 def test_a_missing_engine_can_be_left_out() -> None:
     plan = make_plan(generated('engine = "yfilter"', 'engine = "zfilter"\nif_missing = "skip"'))
     assert "zfilter" in plan.missing

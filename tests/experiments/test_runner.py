@@ -219,6 +219,22 @@ def test_what_is_measured_is_not_measured_again(tmp_path: Path) -> None:
     assert (runs[3].measured, runs[3].resumed) == ([4, 8], [])
 
 
+TWO = FIGURE + FIGURE.replace('id = "1"', 'id = "2"').replace("[4, 8]", "[5]")
+
+
+def test_figures_measured_one_by_one_are_reported_together(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run(tiny(TWO), store, figures=["2"])
+    assert [figure.id for figure in Results.of(store).experiment.figures] == ["2"]
+    run(tiny(TWO), store, figures=["1"])
+    assert [figure.id for figure in Results.of(store).experiment.figures] == ["1", "2"]
+    spy = Spy()
+    run(tiny(TWO), store, progress=spy)
+    assert spy.measured == []
+    run(tiny(TWO.replace("[5]", "[6]")), store, figures=["1"])
+    assert [figure.id for figure in Results.of(store).experiment.figures] == ["1"]
+
+
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path)
     measure = runner.measure

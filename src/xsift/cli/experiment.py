@@ -9,6 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from xsift.errors import XsiftError
 from xsift.experiments.definition import Experiment, load, names
 from xsift.experiments.plan import Point
 from xsift.experiments.report import terminal, write
@@ -49,25 +50,38 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    broken = 0
     for name in names():
-        experiment = load(name)
+        try:
+            experiment = load(name)
+        except XsiftError as error:
+            print(f"{name:<12} cannot be read: {error}\n")
+            broken = 2
+            continue
         measured = [figure for figure in experiment.figures if figure.measured_in == figure.id]
         points = sum(len(figure.vary.values) for figure in measured)
         claims = sum(len(figure.claims) for figure in experiment.figures)
         print(f"{name:<12} {experiment.title}")
         print(f"{'':<12} figures: {', '.join(figure.id for figure in experiment.figures)}")
         print(f"{'':<12} {points} points, {claims} claims, about {experiment.minutes:g} minutes at most\n")
-    return 0
+    return broken
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    experiments = [load(name).chosen(arguments.figures) for name in arguments.names]
+    experiments = [load(name) for name in arguments.names]
     for experiment in experiments:
         folder = _folder(arguments, experiment, len(experiments))
         store = Store(folder)
         progress = Progress() if arguments.quiet else _Bar(experiment)
         try:
-            run_experiment(experiment, store, scale=arguments.scale, fresh=arguments.fresh, progress=progress)
+            run_experiment(
+                experiment,
+                store,
+                scale=arguments.scale,
+                figures=arguments.figures,
+                fresh=arguments.fresh,
+                progress=progress,
+            )
         except KeyboardInterrupt:
             print(f"\ninterrupted; the same command goes on from here ({folder})", file=sys.stderr)
             return 130

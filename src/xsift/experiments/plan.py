@@ -8,10 +8,11 @@ compiled code, the way of measuring.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,6 +91,11 @@ class Point:
         return max((_number(entry.workload, "subscriptions") for entry in self.entries), default=0)
 
     @property
+    def documents(self) -> int:
+        """The number of documents, for estimates."""
+        return max((_number(entry.workload, "documents") for entry in self.entries), default=0)
+
+    @property
     def text(self) -> str:
         vary = self.figure.vary
         return f"{vary.label} {vary.text(self.position)}"
@@ -97,31 +103,50 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """All points of an experiment, and the series that are left out."""
+    """The points of an experiment that are to be measured, and the series that are left out."""
 
     experiment: Experiment
     scale: float
     points: tuple[Point, ...]
+    others: tuple[Point, ...]  # of the figures that were not asked for; what is stored of them is still reported
     missing: Mapping[str, str]  # engine -> why it is not measured
 
 
-def make_plan(experiment: Experiment, scale: float = 1.0) -> Plan:
-    """Works out every point. Raises ExperimentError if an engine, an option or a parameter does not exist."""
+def make_plan(experiment: Experiment, scale: float = 1.0, figures: Sequence[str] = ()) -> Plan:
+    """Works out every point of some figures, or of all.
+
+    Raises ExperimentError if an engine, an option or a parameter does not exist.
+    """
     if not 0 < scale <= 100:
         raise ExperimentError("bad-scale", f"the scale is {scale:g}", hint="a number above 0, at most 100")
-    measured = [figure for figure in experiment.figures if figure.measured_in == figure.id]
+    asked = {figure.measured_in for figure in experiment.chosen(figures).figures}
     missing: dict[str, str] = {}
-    for figure in measured:
-        _check_engines(figure, missing)
-    rounds_at_most = sum(len(figure.vary.values) * figure.seconds for figure in measured)
-    share = min(1.0, experiment.minutes * 60 * MEASURING / rounds_at_most) if rounds_at_most else 1.0
-    points = []
-    for figure in measured:
-        shown = [other for other in experiment.figures if other.measured_in == figure.id]
-        properties = properties_among([measure for other in shown for measure in other.all_measures])
-        for position in range(len(figure.vary.values)):
-            points.append(_point(figure, position, scale, round(figure.seconds * share, 3), properties, missing))
-    return Plan(experiment, scale, tuple(points), missing)
+    points, others = [], []
+    for figure in experiment.figures:
+        if figure.measured_in != figure.id:
+            continue
+        if figure.id in asked:
+            points += _points(experiment, figure, scale, missing)
+        else:
+            with contextlib.suppress(ExperimentError):
+                others += _points(experiment, figure, scale, missing)
+    return Plan(experiment, scale, tuple(points), tuple(others), missing)
+
+
+def _points(experiment: Experiment, figure: Figure, scale: float, missing: dict[str, str]) -> list[Point]:
+    _check_engines(figure, missing)
+    shown = [other for other in experiment.figures if other.measured_in == figure.id]
+    properties = properties_among([measure for other in shown for measure in other.all_measures])
+    seconds = round(figure.seconds * _share(experiment), 3)
+    positions = range(len(figure.vary.values))
+    return [_point(figure, position, scale, seconds, properties, missing) for position in positions]
+
+
+def _share(experiment: Experiment) -> float:
+    """What all figures' seconds are multiplied by, so that the experiment fits into its minutes."""
+    measured = [figure for figure in experiment.figures if figure.measured_in == figure.id]
+    wanted = sum(len(figure.vary.values) * figure.seconds for figure in measured)
+    return min(1.0, experiment.minutes * 60 * MEASURING / wanted) if wanted else 1.0
 
 
 def _point(
