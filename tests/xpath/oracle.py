@@ -1,4 +1,4 @@
-"""What lxml says, and what patterns say when they are evaluated as naively as possible: the two sides of the tests."""
+"""The two sides of the tests: what lxml says, and what patterns say if they are evaluated as naively as possible."""
 
 from __future__ import annotations
 
@@ -344,7 +344,9 @@ class Expressions:
         return f"({left}) {operator} ({right})"
 
     def leaf(self) -> str:
-        return self.pick(".", "@i", "@j", "text()", "@*", "a", "b", "string()", "@n:i", "a/@i", ".//text()", "self::a")
+        return self.pick(
+            ".", "@i", "@j", "text()", "@*", "a", "b", "string()", "@n:i", "a/@i", ".//text()", "self::a"
+        )
 
     def operand(self) -> str:
         roll = self.rng.random()

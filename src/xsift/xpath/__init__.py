@@ -1,9 +1,9 @@
 """The XPath room: the text of a subscription to patterns, or to an error that says what is wrong and where.
 
-    parse("//a[b]")                      -> Expression; to_text() prints it again
-    compile("//a[b]", Symbols())         -> Compiled: patterns, whether they are exact, what is left to verify
-    Compiler(symbols, namespaces={...})  the same for many subscriptions
-    patterns("//a[b]", symbols)          -> the patterns alone
+parse("//a[b]")                      -> Expression; to_text() prints it again
+compile("//a[b]", Symbols())         -> Compiled: patterns, whether they are exact, what is left to verify
+Compiler(symbols, namespaces={...})  the same for many subscriptions
+patterns("//a[b]", symbols)          -> the patterns alone
 """
 
 from xsift.xpath.compiled import Compiled, Selection

@@ -9,7 +9,7 @@ documents are not searched for them.
 """
 
 cimport cython
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from xsift.native.types cimport symbol_t
 from xsift.xpath.condition cimport COMPARE_EQUAL, SUBJECT_NAMESPACE, Condition
@@ -37,6 +37,7 @@ cdef class Canonical:
         cdef const Encoding* encoding
         cdef int32_t i, k, elements
         cdef bint branches = False
+        cdef size_t begin
         self.wanted.assign(root + 1, 0)
         self.wanted[root] = 1
         for i in range(root, -1, -1):  # children stand before parents
@@ -54,9 +55,10 @@ cdef class Canonical:
             if self.wanted[i] and self.encodings[i].length == 0:
                 self.encode_twig(formulas, symbols, namespaces, i, ordered)
         encoding = &self.encodings[root]
-        key.push_back(1 if ordered and branches else 0)
-        for i in range(encoding.length):
-            key.push_back(self.bytes[encoding.begin + i])
+        begin = key.size()
+        key.resize(begin + 1 + encoding.length)
+        key.data()[begin] = ordered and branches
+        memcpy(key.data() + begin + 1, self.bytes.data() + encoding.begin, encoding.length)
         output[0] = encoding.output
         selected[0] = encoding.selected
         return 0
@@ -65,7 +67,8 @@ cdef class Canonical:
                          bint ordered) except -1 nogil:
         cdef const Twig* it = &formulas.twigs[twig]
         cdef int32_t symbol = self.symbol(formulas, symbols, namespaces, twig)
-        cdef int32_t begin, position, i, k
+        cdef int32_t begin, position, i
+        cdef size_t end
         cdef Encoding* child
         cdef Encoding whole = Encoding(0, 0, -1, -1, it.is_condition)
         if it.selects != SELECTS_NOTHING:
@@ -86,8 +89,9 @@ cdef class Canonical:
                 whole.output = position + child.output
                 whole.selected = child.selected
             position += child.length // ENTRY
-            for k in range(child.length):
-                self.bytes.push_back(self.bytes[child.begin + k])
+            end = self.bytes.size()
+            self.bytes.resize(end + child.length)
+            memcpy(self.bytes.data() + end, self.bytes.data() + child.begin, child.length)
         whole.begin = begin
         whole.length = <int32_t>self.bytes.size() - begin
         self.encodings[twig] = whole
@@ -160,12 +164,9 @@ cdef class Canonical:
 
     cdef int append_entry(self, int32_t symbol, int axis, bint is_condition, int children) except -1 nogil:
         cdef unsigned short count = children
-        cdef const char* bytes_of_symbol = <const char*>&symbol
-        cdef const char* bytes_of_count = <const char*>&count
-        cdef int i
-        for i in range(4):
-            self.bytes.push_back(bytes_of_symbol[i])
-        self.bytes.push_back(<char>(axis | (is_condition << 1)))
-        for i in range(2):
-            self.bytes.push_back(bytes_of_count[i])
+        cdef size_t end = self.bytes.size()
+        self.bytes.resize(end + ENTRY)
+        memcpy(self.bytes.data() + end, &symbol, 4)
+        self.bytes[end + 4] = <char>(axis | (is_condition << 1))
+        memcpy(self.bytes.data() + end + 5, &count, 2)
         return 0

@@ -104,13 +104,18 @@ bool in_ranges(const CharacterRange (&ranges)[N], uint32_t c) {
     return after != std::begin(ranges) && c <= (after - 1)->last;
 }
 
-inline bool is_ascii_name_start(unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+// ASCII, which is nearly everything, by table: bit 0 says that a character may begin a name, bit 1 that it may occur.
+struct AsciiNames {
+    uint8_t flags[256] = {};
+    constexpr AsciiNames() {
+        for (int c = 'a'; c <= 'z'; ++c) flags[c] = flags[c - 'a' + 'A'] = 3;
+        for (int c = '0'; c <= '9'; ++c) flags[c] = 2;
+        flags[int('_')] = 3;
+        flags[int('-')] = flags[int('.')] = 2;
+    }
+};
 
-inline bool is_ascii_name(unsigned char c) {
-    return is_ascii_name_start(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
-}
+inline constexpr AsciiNames ASCII_NAMES;
 
 // The length of the UTF-8 sequence at `at`, 0 if it is none (truncated, overlong, a surrogate, too large), and
 // the character itself.
@@ -167,19 +172,30 @@ inline size_t valid_prefix(const char* data, size_t length, bool* encoding) {
     return static_cast<size_t>(at - data);
 }
 
-// The length of the NCName at `at`, 0 if there is none. The text must be valid UTF-8.
+// Whether an NCName begins at `at`. The text must be valid UTF-8.
+inline bool begins_name(const char* at, const char* end) {
+    if (at == end) return false;
+    const unsigned char c = static_cast<unsigned char>(*at);
+    if (c < 0x80) return ASCII_NAMES.flags[c] & 1;
+    uint32_t character = 0;
+    decode_utf8(at, end, &character);
+    return in_ranges(NAME_START_RANGES, character);
+}
+
+// The length of the NCName at `at`, 0 if there is none.
 inline size_t scan_name(const char* at, const char* end) {
     const char* begin = at;
+    if (!begins_name(at, end)) return 0;
     while (at < end) {
         const unsigned char c = static_cast<unsigned char>(*at);
-        if (c < 0x80) {
-            if (!(at == begin ? is_ascii_name_start(c) : is_ascii_name(c))) break;
+        if (ASCII_NAMES.flags[c]) {
             ++at;
             continue;
         }
+        if (c < 0x80) break;
         uint32_t character = 0;
         const int size = decode_utf8(at, end, &character);
-        if (!(at == begin ? in_ranges(NAME_START_RANGES, character) : in_ranges(NAME_RANGES, character))) break;
+        if (!in_ranges(NAME_RANGES, character)) break;
         at += size;
     }
     return static_cast<size_t>(at - begin);

@@ -8,7 +8,7 @@ from xsift.errors import XPathError
 
 from xsift.xpath.characters cimport count_characters
 from xsift.xpath.functions cimport FUNCTIONS, find_function
-from xsift.xpath.limits cimport LIMIT_DEPTH, LIMIT_HEIGHT, LIMIT_LENGTH, LIMIT_NODES, LIMIT_PATTERN_NODES
+from xsift.xpath.limits cimport LIMIT_DEPTH, LIMIT_HEIGHT, LIMIT_LENGTH, LIMIT_NAME, LIMIT_NODES, LIMIT_PATTERN_NODES
 
 cdef enum:
     QUOTED = 40  # at most this many bytes of the source are quoted in a message
@@ -23,6 +23,7 @@ cdef dict _WORDS = {
     FAULT_TOO_LARGE: ("expression-too-large",
                       f"the expression has more than {LIMIT_NODES} parts, or {LIMIT_HEIGHT} operators or steps in a row",
                       "split it into several subscriptions"),
+    FAULT_NAME_TOO_LONG: ("name-too-long", f"a name is longer than {LIMIT_NAME} bytes of UTF-8", "no document has such names"),
     FAULT_ENCODING: ("invalid-encoding", "the expression is not valid UTF-8", "give it as str, or as UTF-8 bytes"),
     FAULT_CHARACTER: ("invalid-character", "a character that cannot occur in XML", "remove it"),
     FAULT_OPERAND_MISSING: ("operand-missing", "an operand is missing", "add a path, a literal, a number or a function call"),

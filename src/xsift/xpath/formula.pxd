@@ -81,6 +81,8 @@ cdef class Formulas:
     cdef bint is_exact(self, int32_t formula) noexcept nogil
     cdef bint is_true(self, int32_t formula) noexcept nogil
     cdef bint absorbs(self, int32_t formula) noexcept nogil
+    cdef bint is_stronger(self, int32_t left, int32_t right) noexcept nogil
+    cdef int32_t least_size(self, int32_t formula) noexcept nogil
     cdef int32_t merged_test(self, int32_t left, int32_t right) noexcept nogil
     cdef int32_t plain_test(self, int32_t test) noexcept nogil
     cdef int32_t close(self, int32_t first, bint exact) except -1 nogil

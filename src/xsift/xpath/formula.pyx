@@ -72,6 +72,22 @@ cdef class Formulas:
         return (only.links == 0 and only.test == NO_TEST
                 and (only.selects == SELECTS_NOTHING or only.selects == SELECTS_NODES))
 
+    cdef bint is_stronger(self, int32_t left, int32_t right) noexcept nogil:
+        """Which of two to keep if only one can be: the one that demands more, or else has fewer alternatives."""
+        cdef int32_t left_size = self.least_size(left)
+        cdef int32_t right_size = self.least_size(right)
+        if left_size != right_size:
+            return left_size > right_size
+        return self.formulas[left].count <= self.formulas[right].count
+
+    cdef int32_t least_size(self, int32_t formula) noexcept nogil:
+        cdef Formula it = self.formulas[formula]
+        cdef int32_t least = self.alternatives[it.first].size
+        cdef int32_t i
+        for i in range(1, it.count):
+            least = min(least, self.alternatives[it.first + i].size)
+        return least
+
     # --- connectives
 
     cdef int32_t inexact(self, int32_t formula) except -1 nogil:
@@ -96,7 +112,7 @@ cdef class Formulas:
             return left if b.exact else self.inexact(left)
         if a.count * b.count > LIMIT_PATTERNS:
             self.overflowed = True
-            return self.inexact(left if a.count <= b.count else right)
+            return self.inexact(left if self.is_stronger(left, right) else right)
         for i in range(a.count):
             for j in range(b.count):
                 one = self.alternatives[a.first + i]

@@ -1,5 +1,6 @@
 MAX_LENGTH: int
 MAX_DEPTH: int
+MAX_NAME: int
 MAX_NODES: int
 MAX_HEIGHT: int
 MAX_PATTERN_NODES: int

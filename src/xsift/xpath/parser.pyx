@@ -13,10 +13,10 @@ cimport cython
 from libc.string cimport memcmp
 from libcpp cimport bool as cpp_bool
 
-from xsift.xpath.characters cimport valid_prefix
+from xsift.xpath.characters cimport begins_name, valid_prefix
 from xsift.xpath.faults cimport (
     FAULT_CHARACTER, FAULT_EMPTY, FAULT_ENCODING, FAULT_FUNCTION_AS_STEP, FAULT_LITERAL_NOT_CLOSED,
-    FAULT_NODE_TYPE_ARGUMENT, FAULT_NONE, FAULT_NOTHING_TO_CLOSE, FAULT_NOT_NODE_SET, FAULT_OPERAND_MISSING,
+    FAULT_NAME_TOO_LONG, FAULT_NODE_TYPE_ARGUMENT, FAULT_NONE, FAULT_NOTHING_TO_CLOSE, FAULT_NOT_NODE_SET, FAULT_OPERAND_MISSING,
     FAULT_PARENTHESIS_EMPTY, FAULT_PARENTHESIS_NOT_CLOSED, FAULT_PREDICATE_AFTER_DOTS, FAULT_PREDICATE_EMPTY,
     FAULT_PREDICATE_NOT_CLOSED, FAULT_STEP_MISSING, FAULT_TEST_MISSING, FAULT_TOO_DEEP, FAULT_TOO_LARGE, FAULT_TOO_LONG,
     FAULT_UNBOUND_PREFIX, FAULT_UNEXPECTED, FAULT_UNKNOWN_AXIS, FAULT_UNKNOWN_FUNCTION, FAULT_UNKNOWN_NODE_TYPE,
@@ -26,7 +26,7 @@ from xsift.xpath.functions cimport FUNCTIONS, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_
 from xsift.xpath.lexer cimport (
     Operator, find_axis, find_node_type, name_length, number_length, peek, scan_operator, skip_space,
 )
-from xsift.xpath.limits cimport LIMIT_DEPTH, LIMIT_HEIGHT, LIMIT_LENGTH, LIMIT_NODES
+from xsift.xpath.limits cimport LIMIT_DEPTH, LIMIT_HEIGHT, LIMIT_LENGTH, LIMIT_NAME, LIMIT_NODES
 from xsift.xpath.namespaces cimport namespaces_of
 from xsift.xpath.number cimport is_digit, xpath_number
 from xsift.xpath.syntax cimport (
@@ -160,7 +160,8 @@ cdef class Parser:
 
     cdef bint at_step(self) noexcept nogil:
         cdef char c = peek(&self.cursor, 0)
-        return c == c"@" or c == c"." or c == c"*" or name_length(&self.cursor) > 0
+        return c == c"@" or c == c"." or c == c"*" or begins_name(
+            self.cursor.text + self.cursor.at, self.cursor.text + self.cursor.length)
 
     cdef int32_t location_path(self) noexcept nogil:
         cdef SyntaxNode node = blank(NODE_PATH, TYPE_NODE_SET, self.cursor.at, -1)
@@ -239,19 +240,23 @@ cdef class Parser:
             node.detail = AXIS_ATTRIBUTE
             self.cursor.at += 1
             skip_space(&self.cursor)
-        else:
-            if self.axis(&node) < 0:
-                return -1
-        if self.node_test(&node) < 0 or self.predicates(&row) < 0:
+        elif self.axis(&node) < 0:
+            return -1
+        if self.node_test(&node) < 0:
+            return -1
+        if node.length > LIMIT_NAME or node.prefix > LIMIT_NAME:
+            return self.fail(FAULT_NAME_TOO_LONG, node.offset, 0)
+        if self.predicates(&row) < 0:
             return -1
         node.first_child = row.first
         return self.make(node)
 
     cdef int axis(self, SyntaxNode* step) noexcept nogil:
-        """Reads `name ::`, if that is what stands here."""
+        """Reads `name ::`, if that is what stands here, or else leaves the name's length in step.length."""
         cdef Cursor ahead = self.cursor
         cdef int32_t length = name_length(&ahead)
         cdef int found
+        step.length = length
         ahead.at += length
         if length == 0 or skip_space(&ahead) != c":" or peek(&ahead, 1) != c":":
             return 0
@@ -259,12 +264,14 @@ cdef class Parser:
         if found < 0:
             return self.fail(FAULT_UNKNOWN_AXIS, self.cursor.at, length)
         step.detail = found
+        step.length = 0
         self.cursor.at = ahead.at + 2
         skip_space(&self.cursor)
         return 0
 
     cdef int node_test(self, SyntaxNode* step) noexcept nogil:
-        cdef int32_t length = name_length(&self.cursor)
+        """Reads a node test. If step.length is not 0, that many bytes here are known to be a name."""
+        cdef int32_t length = step.length or name_length(&self.cursor)
         cdef Cursor ahead
         step.begin = self.cursor.at
         step.length = length

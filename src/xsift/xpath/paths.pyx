@@ -86,6 +86,9 @@ cdef class PathCompiler:
             while child >= 0:
                 result = self.formulas.disjunction(result, self.walk(child, kind, demand))
                 child = self.nodes[child].next_sibling
+            if result == FORMULA_UNKNOWN and demand.kind != DEMAND_EXISTENCE:
+                # Perhaps too many alternatives. That there is a node at all may still be said.
+                return self.weakened(self.exists(node, kind), node)
             return result
         return self.unknown(node)  # id()
 
