@@ -230,6 +230,7 @@ def test_namespaces_are_declared(tmp_path: Path) -> None:
     [
         ({"levels": 0}, "parameter-out-of-range"),
         ({"levels": 1001}, "parameter-out-of-range"),
+        ({"levels": 2.5}, "parameter-not-whole"),
         ({"maximum_repeats": 0}, "parameter-out-of-range"),
         ({"optional_odds": 1.5}, "parameter-out-of-range"),
         ({"attribute_odds": float("nan")}, "parameter-out-of-range"),

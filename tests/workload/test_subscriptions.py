@@ -275,6 +275,7 @@ def test_smallest_dtd(tmp_path: Path) -> None:
         ({"wildcard_odds": -0.1}, "parameter-out-of-range"),
         ({"descendant_odds": 2}, "parameter-out-of-range"),
         ({"duplicates": 0}, "parameter-out-of-range"),
+        ({"conditions": 1.5}, "parameter-not-whole"),
         ({"selectivity": 1.5}, "parameter-out-of-range"),
         ({"condition_targets": "positions"}, "parameter-unknown"),
         ({"dtd": "nowhere"}, "dtd-not-found"),
@@ -285,6 +286,14 @@ def test_bad_parameters(parameters: dict[str, Any], code: str) -> None:
         made(**parameters)
     assert caught.value.code == code
     assert caught.value.hint
+
+
+def test_a_generator_can_be_iterated_again() -> None:
+    generator = SubscriptionGenerator(SubscriptionParameters(number=100, distinct=True))
+    first, draws = list(generator), generator.draws
+    assert list(generator) == first
+    assert generator.draws == draws
+    assert len(generator) == 100
 
 
 def test_none_at_all() -> None:

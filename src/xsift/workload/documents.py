@@ -20,7 +20,7 @@ from html import escape
 
 from xsift.errors import WorkloadError
 from xsift.workload.dtd import NEVER, Attribute, Dtd, Element, Particle, least_levels_of, read_dtd
-from xsift.workload.parameters import check_range
+from xsift.workload.parameters import check_range, check_whole
 from xsift.workload.values import cumulative, words
 from xsift.workload.writer import DocumentWriter
 
@@ -68,17 +68,17 @@ class DocumentParameters:
     """Half of the texts are 1 to this many words instead of a value; 0 for values only."""
 
     def __post_init__(self) -> None:
-        check_range("number", self.number, 0, 10**12)
-        check_range("levels", self.levels, 1, 1000)
-        check_range("maximum_repeats", self.maximum_repeats, 1, 10**6)
+        check_whole("number", self.number, 0, 10**12)
+        check_whole("levels", self.levels, 1, 1000)
+        check_whole("maximum_repeats", self.maximum_repeats, 1, 10**6)
         check_range("optional_odds", self.optional_odds, 0, 1)
         check_range("attribute_odds", self.attribute_odds, 0, 1)
-        check_range("size_bytes", self.size_bytes, 0, 10**8)
-        check_range("maximum_bytes", self.maximum_bytes, 1, 10**8)
-        check_range("attribute_values", self.attribute_values, 1, 10**7)
-        check_range("text_values", self.text_values, 1, 10**7)
+        check_whole("size_bytes", self.size_bytes, 0, 10**8)
+        check_whole("maximum_bytes", self.maximum_bytes, 1, 10**8)
+        check_whole("attribute_values", self.attribute_values, 1, 10**7)
+        check_whole("text_values", self.text_values, 1, 10**7)
         check_range("value_skew", self.value_skew, 0, 10)
-        check_range("text_words", self.text_words, 0, 10**4)
+        check_whole("text_words", self.text_words, 0, 10**4)
 
 
 class DocumentGenerator:

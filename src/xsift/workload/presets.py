@@ -45,13 +45,6 @@ class Preset:
     figures: tuple[PaperFigure, ...] = ()
 
 
-_YFILTER = "Diao et al., YFilter"
-_XTRIE = "Chan et al., XTrie"
-_AFILTER = "Candan et al., AFilter"
-_IFIST = "Kwon et al., iFiST"
-_PREDICATE = "Hou and Jacobsen, predicate-based filtering"
-_BFILTER = "Dai et al., BFilter"
-
 # Predicate-based §5.1: NITF, IBM's generator with 6 levels ("consistently with the maximum length of XPEs", which is
 # 6), 500 documents of about 140 tags and 8.77 KB. Repeats, odds and words are ours, set for these averages.
 _NITF_OF_SIX_LEVELS = DocumentParameters(
@@ -63,7 +56,7 @@ def _ifist(dtd: str, depth: int, documents: DocumentParameters, *figures: PaperF
     """iFiST's three data sets differ in DTD, depth and documents."""
     return Preset(
         f"ifist-{dtd}",
-        _IFIST,
+        "iFiST",
         documents,
         SubscriptionParameters(
             dtd=dtd,
@@ -99,7 +92,7 @@ def _profiles(nodes: int, segments: int) -> tuple[PaperFigure, ...]:
 _LIST = (
     Preset(
         "yfilter",
-        _YFILTER,
+        "YFilter",
         _NITF_OF_SIX_LEVELS,  # the paper is not among ours: the documents of the papers that compare with it
         SubscriptionParameters(
             dtd="nitf",
@@ -114,7 +107,7 @@ _LIST = (
     ),
     Preset(
         "xtrie",
-        _XTRIE,
+        "XTrie",
         DocumentParameters(
             dtd="nitf",  # §6: NITF, IBM's generator
             number=100,  # §6: three sets of three digits' worth of documents; the numeral is unreadable
@@ -132,13 +125,13 @@ _LIST = (
             distinct=True,  # §6: "with no duplicates"
         ),
         (
-            PaperFigure("elements of the DTD", 123, "§6 (NITF 2.5)", "elements"),
-            PaperFigure("attributes of the DTD", 513, "§6 (NITF 2.5)", "attributes"),
+            PaperFigure("elements of the DTD", 123, "§6, unreadable: NITF 2.5", "elements"),
+            PaperFigure("attributes of the DTD", 513, "§6, unreadable: NITF 2.5", "attributes"),
         ),
     ),
     Preset(
         "afilter",
-        _AFILTER,
+        "AFilter",
         DocumentParameters(
             dtd="nitf",  # §8: NITF, ToXgene
             number=100,  # not given
@@ -160,7 +153,7 @@ _LIST = (
     ),
     Preset(
         "afilter-book",
-        _AFILTER,
+        "AFilter",
         DocumentParameters(dtd="book", number=100, levels=15, size_bytes=6_000),  # §8.6; as above
         SubscriptionParameters(
             dtd="book",  # §8.6: "a higher recursion rate and a smaller number of unique labels"
@@ -206,7 +199,7 @@ _LIST = (
     ),
     Preset(
         "predicate",
-        _PREDICATE,
+        "predicate-based filtering",
         _NITF_OF_SIX_LEVELS,
         SubscriptionParameters(
             dtd="nitf",
@@ -226,7 +219,7 @@ _LIST = (
     ),
     Preset(
         "predicate-psd",
-        _PREDICATE,
+        "predicate-based filtering",
         # §5.1, as for NITF.
         DocumentParameters(
             dtd="psd", number=500, levels=6, maximum_repeats=3, optional_odds=0.5, attribute_odds=0.5, text_words=42
@@ -249,7 +242,7 @@ _LIST = (
     ),
     Preset(
         "bfilter",
-        _BFILTER,
+        "BFilter",
         DocumentParameters(
             dtd="nitf",  # §4: NITF, ToXgene
             number=10,  # §4: "ten documents"

@@ -23,7 +23,7 @@ from itertools import islice
 
 from xsift.errors import WorkloadError
 from xsift.workload.dtd import Dtd, read_dtd
-from xsift.workload.parameters import check_range
+from xsift.workload.parameters import check_range, check_whole
 from xsift.workload.walks import BATCH, Walks
 
 __all__ = ["Matcher", "SubscriptionGenerator", "SubscriptionParameters"]
@@ -82,21 +82,21 @@ class SubscriptionParameters:
     """The share of the subscriptions that a document of the sample matches, on average."""
 
     def __post_init__(self) -> None:
-        check_range("number", self.number, 0, 10**9)
-        check_range("maximum_depth", self.maximum_depth, 1, 100)
-        check_range("minimum_depth", self.minimum_depth, 1, self.maximum_depth)
+        check_whole("number", self.number, 0, 10**9)
+        check_whole("maximum_depth", self.maximum_depth, 1, 100)
+        check_whole("minimum_depth", self.minimum_depth, 1, self.maximum_depth)
         check_range("wildcard_odds", self.wildcard_odds, 0, 1)
         check_range("descendant_odds", self.descendant_odds, 0, 1)
         check_range("name_skew", self.name_skew, 0, 10)
-        check_range("conditions", self.conditions, 0, 100)
+        check_whole("conditions", self.conditions, 0, 100)
         check_range("range_odds", self.range_odds, 0, 1)
-        check_range("attribute_values", self.attribute_values, 1, 10**7)
-        check_range("text_values", self.text_values, 1, 10**7)
+        check_whole("attribute_values", self.attribute_values, 1, 10**7)
+        check_whole("text_values", self.text_values, 1, 10**7)
         check_range("value_skew", self.value_skew, 0, 10)
-        check_range("nested_paths", self.nested_paths, 0, 100)
-        check_range("nested_depth", self.nested_depth, 0, 100)
-        check_range("nesting", self.nesting, 1, 100)
-        check_range("duplicates", self.duplicates, 1, 10**9)
+        check_whole("nested_paths", self.nested_paths, 0, 100)
+        check_whole("nested_depth", self.nested_depth, 0, 100)
+        check_whole("nesting", self.nesting, 1, 100)
+        check_whole("duplicates", self.duplicates, 1, 10**9)
         if self.selectivity is not None:
             check_range("selectivity", self.selectivity, 0, 1)
         if self.condition_targets not in ("any", "attributes", "texts"):
@@ -183,7 +183,7 @@ class SubscriptionGenerator:
         distinct = parameters.distinct or parameters.duplicates > 1
         walks = Walks(self.dtd, parameters)
         seen: set[bytes | str] | None = set() if distinct else None
-        found = found_before = 0
+        self.draws = found = found_before = 0
         check_at = _STRETCH
         while True:
             for text in walks.batch().texts(seen):
