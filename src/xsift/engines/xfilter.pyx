@@ -36,7 +36,7 @@ from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
 from xsift.engines.paths cimport PathEngine, PathScratch, PathStep
 from xsift.native.tables cimport FlatMap
-from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t
+from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
 from xsift.xpath.pattern cimport DESCENDANT
 from xsift.xpath.symbols cimport ANY
 
@@ -68,6 +68,8 @@ cdef class XFilterScratch(PathScratch):
     cdef vector[int32_t] first_promotion     # ... and, by level, where that element's begin
     cdef vector[symbol_t] names              # by level: the open element's; level 0 is the document
     cdef vector[uint32_t] passed_at          # by path node: the event at which it passed last
+    cdef vector[uint64_t] is_decided         # one bit a path: it has matched, and no twig needs to know where else
+    cdef vector[int32_t] decided
     cdef uint32_t event                      # number of the start tag or condition at hand, over all documents
 
 
@@ -223,7 +225,8 @@ cdef class XFilter(PathEngine):
             for i in range(scratch.promoted.size()):
                 promoted += scratch.promoted[i].capacity() * sizeof(Promoted) + sizeof(vector[Promoted])
             promoted += 4 * (scratch.promotions.capacity() + scratch.first_promotion.capacity()
-                             + scratch.names.capacity() + scratch.passed_at.capacity())
+                             + scratch.names.capacity() + scratch.passed_at.capacity()
+                             + scratch.decided.capacity() + 2 * scratch.is_decided.capacity())
         sizes = PathEngine.memory(self)
         sizes["path nodes"] = self.path_nodes.capacity() * sizeof(PathNode) + self.first_node.capacity() * 4
         sizes["query index"] = self.entries.bytes() + self.entry_symbol.capacity() * sizeof(symbol_t)
@@ -250,6 +253,10 @@ cdef class XFilter(PathEngine):
             scratch.passed_at.clear()
             scratch.event = 0
         scratch.passed_at.resize(self.path_nodes.size(), 0)
+        while scratch.decided.size():
+            scratch.is_decided[scratch.decided.back() >> 6] = 0
+            scratch.decided.pop_back()
+        scratch.is_decided.resize((self.path_steps.size() + 63) >> 6, 0)
         scratch.level = 0
         scratch.names.assign(1, 0)
         scratch.first_promotion.assign(1, 0)
@@ -312,23 +319,28 @@ cdef class XFilter(PathEngine):
         for i in range(candidates.size()):
             node = &self.path_nodes[candidates[0][i]]
             if level == node.distance or (node.unbounded and level > node.distance):
-                if not node.has_prefix or self.prefix_holds(scratch, node, level):
-                    self.passes(scratch, candidates[0][i], level)
+                if not self.has_decided(scratch, node.path):
+                    if not node.has_prefix or self.prefix_holds(scratch, node, level):
+                        self.passes(scratch, candidates[0][i], level)
         for i in range(copies):
             copy = scratch.promoted[entry][i]
             if level == copy.level or (level > copy.level and self.path_nodes[copy.node].unbounded):
-                self.passes(scratch, copy.node, level)
+                if not self.has_decided(scratch, self.path_nodes[copy.node].path):
+                    self.passes(scratch, copy.node, level)
         return 0
 
     cdef int passes(self, XFilterScratch scratch, int32_t node, int32_t level) except -1 nogil:
         """A path node is satisfied by the element or condition at hand: promotes the next one."""
         cdef const PathNode* at = &self.path_nodes[node]
         cdef const PathNode* following
-        if scratch.passed_at[node] == scratch.event or self.is_decided(scratch, at.path):
+        if scratch.passed_at[node] == scratch.event:
             return 0
         scratch.passed_at[node] = scratch.event
         if at.next < 0:
             scratch.counts[PATHS_MATCHED] += 1
+            if self.path_users[at.path].empty():
+                scratch.is_decided[at.path >> 6] |= <uint64_t>1 << (at.path & 63)
+                scratch.decided.push_back(at.path)
             return self.path_matched(scratch, at.path)
         following = &self.path_nodes[at.next]
         scratch.counts[PROMOTIONS] += 1
@@ -336,8 +348,8 @@ cdef class XFilter(PathEngine):
         scratch.promotions.push_back(following.entry)
         return 0
 
-    cdef inline bint is_decided(self, XFilterScratch scratch, int32_t path) noexcept nogil:
-        return self.path_users[path].empty() and scratch.matched_at[self.path_pattern[path]] == scratch.epoch
+    cdef inline bint has_decided(self, XFilterScratch scratch, int32_t path) noexcept nogil:
+        return scratch.is_decided[path >> 6] >> (path & 63) & 1
 
     cdef bint prefix_holds(self, XFilterScratch scratch, const PathNode* pivot, int32_t level) noexcept nogil:
         """Whether the steps before the pivot are on the open path above it.

@@ -82,6 +82,7 @@ cdef class SubstringTable:
     cdef vector[int32_t] first_row      # by key: the first of its rows; 0 for a key that is free
     cdef vector[int32_t] free_keys
     cdef int32_t free_rows
+    cdef int32_t arranged_rows          # how many there were when they were last rearranged
     cdef readonly Py_ssize_t pattern_count
     cdef readonly Py_ssize_t twig_count     # patterns in which some substring has two children
     cdef readonly Py_ssize_t ordered_count  # patterns with an ORDERED row
@@ -94,4 +95,6 @@ cdef class SubstringTable:
     cdef int chain(self, int32_t row, Trie trie) except -1
     cdef int unchain(self, int32_t row, Trie trie) except -1
     cdef int count_kinds(self, int32_t key, int change) except -1
-    cdef int compact(self, Trie trie) except -1
+    cdef int rearrange(self, Trie trie) except -1
+    cdef int move_pattern(self, int32_t key, vector[Row]* arranged) except -1
+    cdef int32_t end_of(self, int32_t row) except -1

@@ -22,6 +22,10 @@ from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
 from xsift.xpath.symbols cimport ANY, Symbols
 
 
+cdef enum:
+    ENOUGH = 1000  # rows, before it is worth while to rearrange them
+
+
 class SubstringRow(NamedTuple):
     """A row of the Substring-Table, with the paper's names."""
 
@@ -207,15 +211,15 @@ cdef class SubstringTable:
             self.chain(row, trie)
         self.pattern_count += 1
         self.count_kinds(key, 1)
+        if self.rows.size() > ENOUGH and <int32_t>self.rows.size() > self.arranged_rows + self.arranged_rows // 4:
+            self.rearrange(trie)
         return key
 
     cdef int remove_pattern(self, int32_t key, Trie trie) except -1:
         cdef int32_t first = self.first_row[key]
-        cdef int32_t end = first
+        cdef int32_t end = self.end_of(first)
         cdef int32_t row
         self.count_kinds(key, -1)
-        while end < <int32_t>self.rows.size() and self.rows[end].pattern == key:
-            end += 1
         # Descending: a `*` leaves the chain of its parent's substring before that substring goes.
         for row in range(end - 1, first - 1, -1):
             self.unchain(row, trie)
@@ -224,8 +228,8 @@ cdef class SubstringTable:
         self.first_row[key] = 0
         self.free_keys.push_back(key)
         self.pattern_count -= 1
-        if self.free_rows > 64 and self.free_rows * 2 > <int32_t>self.rows.size():
-            self.compact(trie)
+        if self.free_rows > ENOUGH and self.free_rows * 2 > <int32_t>self.rows.size():
+            self.rearrange(trie)
         return 0
 
     cdef int chain(self, int32_t row, Trie trie) except -1:
@@ -288,47 +292,70 @@ cdef class SubstringTable:
         return at.flags & WAITS != 0 and not self.rows[at.parent_row].flags & STAR
 
     cdef int count_kinds(self, int32_t key, int change) except -1:
-        cdef int32_t row = self.first_row[key]
+        cdef int32_t row
         cdef bint twig = False
         cdef bint ordered = False
-        while row < <int32_t>self.rows.size() and self.rows[row].pattern == key:
+        for row in range(self.first_row[key], self.end_of(self.first_row[key])):
             twig |= self.rows[row].num_child > 1
             ordered |= self.rows[row].flags & ORDERED != 0
-            row += 1
         self.twig_count += change if twig else 0
         self.ordered_count += change if ordered else 0
         return 0
 
-    cdef int compact(self, Trie trie) except -1:
-        """Closes the gaps that removed patterns left. The table stays linear in what it holds."""
-        cdef vector[int32_t] moved = vector[int32_t](self.rows.size(), 0)
-        cdef int32_t row
-        cdef int32_t end = 1
-        cdef Row* at
+    cdef int rearrange(self, Trie trie) except -1:
+        """Puts the rows in an order in which chains go forward through memory, without gaps.
+
+        The order of the expressions in the table is arbitrary, says the paper. But where a chain jumps about, each look-up is a
+        cache miss. So expressions with the same leaf substring come one after the other, and all chains follow the table.
+        """
+        cdef vector[Row] arranged
+        cdef int32_t row, first, end
         cdef size_t i
-        for row in range(1, <int32_t>self.rows.size()):
-            if self.rows[row].pattern >= 0:
-                moved[row] = end
-                end += 1
-        for row in range(1, <int32_t>self.rows.size()):
-            if moved[row]:
-                at = &self.rows[moved[row]]
-                at[0] = self.rows[row]
-                at.parent_row = moved[at.parent_row]
-                at.next = moved[at.next]
-                at.previous = moved[at.previous]
-                at.previous_sibling = moved[at.previous_sibling]
-        self.rows.resize(end)
-        self.rows.shrink_to_fit()
-        for i in range(self.first_row.size()):
-            self.first_row[i] = moved[self.first_row[i]]
+        arranged.reserve(self.rows.size() - self.free_rows)
+        arranged.push_back(self.rows[DOCUMENT])
         for i in range(trie.nodes.size()):
-            trie.nodes[i].alpha = moved[trie.nodes[i].alpha]
-            trie.nodes[i].last_leaf = moved[trie.nodes[i].last_leaf]
-            trie.nodes[i].last = moved[trie.nodes[i].last]
-            trie.nodes[i].stars = moved[trie.nodes[i].stars]
+            row = trie.nodes[i].alpha
+            while row and self.rows[row].num_child == 0:
+                self.move_pattern(self.rows[row].pattern, &arranged)
+                row = self.rows[row].next
+            trie.nodes[i].alpha = trie.nodes[i].last_leaf = trie.nodes[i].last = trie.nodes[i].stars = 0
+        for i in range(self.first_row.size()):
+            self.move_pattern(<int32_t>i, &arranged)
+        self.rows.swap(arranged)
+        end = 1
+        while end < <int32_t>self.rows.size():
+            first = end
+            end = self.end_of(first)
+            self.first_row[self.rows[first].pattern] = first
+            for row in range(end - 1, first - 1, -1):
+                self.rows[row].next = self.rows[row].previous = 0
+                self.chain(row, trie)
         self.free_rows = 0
+        self.arranged_rows = <int32_t>self.rows.size()
         return 0
+
+    cdef int move_pattern(self, int32_t key, vector[Row]* arranged) except -1:
+        """Copies a pattern's rows to the end of the new table, once: then its first row is negative."""
+        cdef int32_t first = self.first_row[key]
+        cdef int32_t shift = <int32_t>arranged.size() - first
+        cdef int32_t row
+        cdef Row copy
+        if first <= 0:
+            return 0
+        for row in range(first, self.end_of(first)):
+            copy = self.rows[row]
+            copy.parent_row += shift if copy.parent_row != DOCUMENT else 0
+            copy.previous_sibling += shift
+            arranged.push_back(copy)
+        self.first_row[key] = -1
+        return 0
+
+    cdef int32_t end_of(self, int32_t row) except -1:
+        """The row after the last one of the pattern that a row is part of."""
+        cdef int32_t key = self.rows[row].pattern
+        while row < <int32_t>self.rows.size() and self.rows[row].pattern == key:
+            row += 1
+        return row
 
     cdef size_t bytes(self):
         return (self.rows.capacity() * sizeof(Row)
