@@ -2,7 +2,7 @@ from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from xsift.native.types cimport int32_t, uint8_t
-from xsift.xpath.formula cimport Formulas
+from xsift.xpath.formula cimport Formulas, Twig
 from xsift.xpath.namespaces cimport Namespaces
 from xsift.xpath.symbols cimport Symbols
 
@@ -17,22 +17,25 @@ cdef struct Encoding:
 
 
 cdef class Canonical:
-    # Kept for the next expression's sake.
+    cdef Formulas formulas
+    cdef Symbols symbols
+    cdef Namespaces namespaces
+    # Buffers that are used again for the next expression.
     cdef vector[Encoding] encodings  # by twig
     cdef vector[char] bytes
     cdef vector[uint8_t] wanted      # by twig: whether it is part of a pattern
     cdef vector[Encoding] children   # of the twig at hand
     cdef string name
 
-    cdef int begin(self, size_t twigs) except -1 nogil
-    # Appends the key of the pattern that consists of the twig, and gives the selected node: its index and its twig, or -1.
-    cdef int encode(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t root, bint ordered,
-                    vector[char]* key, int32_t* output, int32_t* selected) except -1 nogil
+    # To be called when the formulas of an expression are complete.
+    cdef int begin(self) except -1 nogil
+    # Appends the key of the pattern that the twig is, and says which node is selected: its index, its twig; or -1.
+    cdef int encode(self, int32_t root, bint ordered, vector[char]* key, int32_t* output, int32_t* selected) \
+        except -1 nogil
 
-    cdef int encode_twig(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t twig,
-                         bint ordered) except -1 nogil
-    cdef int32_t symbol(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t twig) except -1 nogil
-    cdef int add_namespace(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t test) except -1 nogil
+    cdef int encode_twig(self, int32_t twig, bint ordered) except -1 nogil
+    cdef int32_t symbol_of(self, const Twig* twig) except -1 nogil
+    cdef int add_namespace(self, int32_t test) except -1 nogil
     cdef int sort_children(self, bint ordered) noexcept nogil
     cdef bint precedes(self, const Encoding* left, const Encoding* right, bint ordered) noexcept nogil
     cdef bint equal(self, const Encoding* left, const Encoding* right) noexcept nogil

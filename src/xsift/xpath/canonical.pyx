@@ -4,14 +4,13 @@ Children are sorted by their bytes, conditions first, and those that are there t
 element children keep their order and their number, as each wants an element of its own; but if no node has two
 of them, there is nothing to be ordered, and the pattern is the unordered one.
 
-Only here are names and conditions numbered in Symbols: parts of an expression that were dropped never get that far, so
-documents are not searched for them.
+Only here are names and conditions numbered in Symbols: parts of an expression that were dropped never get that far,
+so documents are not searched for them.
 """
 
 cimport cython
 from libc.string cimport memcmp, memcpy
 
-from xsift.native.types cimport symbol_t
 from xsift.xpath.condition cimport COMPARE_EQUAL, SUBJECT_NAMESPACE, Condition
 from xsift.xpath.formula cimport NO_TEST, SELECTS_NOTHING, Twig
 from xsift.xpath.pattern cimport CHILD
@@ -26,13 +25,18 @@ cdef enum:
 cdef class Canonical:
     """Makes the keys of one expression's patterns."""
 
-    cdef int begin(self, size_t twigs) except -1 nogil:
+    def __init__(self, Formulas formulas not None, Symbols symbols not None, Namespaces namespaces not None):
+        self.formulas = formulas
+        self.symbols = symbols
+        self.namespaces = namespaces
+
+    cdef int begin(self) except -1 nogil:
         self.bytes.clear()
-        self.encodings.assign(twigs, Encoding(0, 0, -1, -1, 0))
+        self.encodings.assign(self.formulas.twigs.size(), Encoding(0, 0, -1, -1, 0))
         return 0
 
-    cdef int encode(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t root, bint ordered,
-                    vector[char]* key, int32_t* output, int32_t* selected) except -1 nogil:
+    cdef int encode(self, int32_t root, bint ordered, vector[char]* key, int32_t* output, int32_t* selected) \
+            except -1 nogil:
         cdef const Twig* twig
         cdef const Encoding* encoding
         cdef int32_t i, k, elements
@@ -43,17 +47,17 @@ cdef class Canonical:
         for i in range(root, -1, -1):  # children stand before parents
             if not self.wanted[i]:
                 continue
-            twig = &formulas.twigs[i]
+            twig = &self.formulas.twigs[i]
             elements = 0
             for k in range(twig.links):
-                self.wanted[formulas.links[twig.first_link + k]] = 1
-                elements += not formulas.twigs[formulas.links[twig.first_link + k]].is_condition
+                self.wanted[self.formulas.links[twig.first_link + k]] = 1
+                elements += not self.formulas.twigs[self.formulas.links[twig.first_link + k]].is_condition
             branches = branches or elements > 1
         for i in range(root + 1):
-            # Patterns of one expression share twigs. A twig without branches is the same ordered or not, and a pattern
-            # that contains one with branches has branches itself: so its encoding serves for all of them.
+            # Patterns of one expression share twigs. A twig without branches is the same ordered or not, and a
+            # pattern that contains one with branches has branches itself: so its encoding serves for all of them.
             if self.wanted[i] and self.encodings[i].length == 0:
-                self.encode_twig(formulas, symbols, namespaces, i, ordered)
+                self.encode_twig(i, ordered)
         encoding = &self.encodings[root]
         begin = key.size()
         key.resize(begin + 1 + encoding.length)
@@ -63,10 +67,9 @@ cdef class Canonical:
         selected[0] = encoding.selected
         return 0
 
-    cdef int encode_twig(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t twig,
-                         bint ordered) except -1 nogil:
-        cdef const Twig* it = &formulas.twigs[twig]
-        cdef int32_t symbol = self.symbol(formulas, symbols, namespaces, twig)
+    cdef int encode_twig(self, int32_t twig, bint ordered) except -1 nogil:
+        cdef const Twig* it = &self.formulas.twigs[twig]
+        cdef int32_t symbol = self.symbol_of(it)
         cdef int32_t begin, position, i
         cdef size_t end
         cdef Encoding* child
@@ -75,10 +78,10 @@ cdef class Canonical:
             whole.output = 0
             whole.selected = twig
         self.children.clear()
-        if not it.is_condition and it.test != NO_TEST and formulas.nodes[it.test].test == TEST_NAMESPACE:
-            self.add_namespace(formulas, symbols, namespaces, it.test)
+        if not it.is_condition and it.test != NO_TEST and self.formulas.nodes[it.test].test == TEST_NAMESPACE:
+            self.add_namespace(it.test)
         for i in range(it.links):
-            self.children.push_back(self.encodings[formulas.links[it.first_link + i]])
+            self.children.push_back(self.encodings[self.formulas.links[it.first_link + i]])
         self.sort_children(ordered)
         begin = <int32_t>self.bytes.size()
         self.append_entry(symbol, it.axis, it.is_condition, <int>self.children.size())
@@ -97,30 +100,29 @@ cdef class Canonical:
         self.encodings[twig] = whole
         return 0
 
-    cdef int32_t symbol(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t twig) except -1 nogil:
-        cdef const Twig* it = &formulas.twigs[twig]
+    cdef int32_t symbol_of(self, const Twig* it) except -1 nogil:
         cdef const SyntaxNode* step
         if it.is_condition:
-            return symbols.condition(formulas.conditions[it.test])
-        if it.test == NO_TEST or formulas.nodes[it.test].test != TEST_NAME:
+            return self.symbols.condition(self.formulas.conditions[it.test])
+        if it.test == NO_TEST or self.formulas.nodes[it.test].test != TEST_NAME:
             return ANY
-        step = &formulas.nodes[it.test]
+        step = &self.formulas.nodes[it.test]
         if step.uri < 0:
-            return symbols.name(formulas.source + step.begin, step.length)
-        self.name.assign(namespaces.uris.data_of(step.uri), namespaces.uris.length_of(step.uri))
+            return self.symbols.name(self.formulas.source + step.begin, step.length)
+        self.name.assign(self.namespaces.uris.data_of(step.uri), self.namespaces.uris.length_of(step.uri))
         self.name.append(1, c"\x1f")
-        self.name.append(formulas.source + step.begin, step.length)
-        return symbols.name(self.name.data(), self.name.size())
+        self.name.append(self.formulas.source + step.begin, step.length)
+        return self.symbols.name(self.name.data(), self.name.size())
 
-    cdef int add_namespace(self, Formulas formulas, Symbols symbols, Namespaces namespaces, int32_t test) except -1 nogil:
+    cdef int add_namespace(self, int32_t test) except -1 nogil:
         """n:* is * with a condition."""
         cdef Condition condition
-        cdef int32_t uri = formulas.nodes[test].uri
+        cdef int32_t uri = self.formulas.nodes[test].uri
         cdef int32_t begin = <int32_t>self.bytes.size()
         condition.subject = SUBJECT_NAMESPACE
         condition.comparison = COMPARE_EQUAL
-        condition.text.assign(namespaces.uris.data_of(uri), namespaces.uris.length_of(uri))
-        self.append_entry(symbols.condition(condition), CHILD, True, 0)
+        condition.text.assign(self.namespaces.uris.data_of(uri), self.namespaces.uris.length_of(uri))
+        self.append_entry(self.symbols.condition(condition), CHILD, True, 0)
         self.children.push_back(Encoding(begin, ENTRY, -1, -1, True))
         return 0
 

@@ -18,7 +18,7 @@ cdef enum:
 cdef struct Result:
     int32_t key_begin  # its key is keys[key_begin : key_end]
     int32_t key_end
-    int32_t output     # index of the element that is selected, or that carries or contains what is; -1 if it is unknown
+    int32_t output     # index of the element that is selected, or carries or contains what is; -1 if unknown
     int32_t step       # SELECTS_ATTRIBUTE: the step that selects it, else -1
     uint8_t selects    # SELECTS_… (formula.pxd)
 
@@ -27,7 +27,7 @@ cdef class Compiler(TruthCompiler):
     # The result of the last compile_bytes(), until the next one.
     cdef uint8_t outcome         # OUTCOME_…
     cdef bint exact              # else `residual` decides, for documents in which one of the patterns matches
-    cdef bint lists_nodes        # the expression selects nodes that patterns cannot tell: to list them takes `residual`
+    cdef bint lists_nodes        # it selects nodes that patterns cannot tell: to list them takes `residual`
     cdef vector[char] keys       # of all patterns, end to end
     cdef vector[Result] results  # one for each pattern, without duplicates; empty unless OUTCOME_PATTERNS
     cdef string residual         # the expression as lxml is to evaluate it: boolean(residual). "" if it is not needed
@@ -37,8 +37,8 @@ cdef class Compiler(TruthCompiler):
     cdef Parser parser
     cdef Canonical canonical
 
-    # Compiles one subscription, UTF-8. Raises XPathError for a text that cannot be used; then the result is undefined.
-    # May be called without the GIL, but by one thread at a time, and while nobody else uses the table of symbols.
+    # Compiles one subscription, UTF-8. Raises XPathError for a text that cannot be used; the result is undefined
+    # then. May be called without the GIL, by one thread at a time, while nobody else uses the table of symbols.
     cdef int compile_bytes(self, const char* text, size_t length, bint ordered) except -1 nogil
     # The key of the attribute that a result selects, as in Condition.attribute, but "*" and "uri\x1f*" for any; "" if
     # it selects none. Valid as long as the text is.

@@ -1,8 +1,8 @@
 """The compiler: a subscription's text to what engines index.
 
-The result is a disjunction of patterns. If it is exact, the subscription matches a document if and only if one of them
-does. If not, one of them matching is only necessary, and lxml has to evaluate the expression (`residual`) for the
-documents that pass. The work is done in layers, each a file:
+The result is a disjunction of patterns. If it is exact, the subscription matches a document if and only if one of
+them does. If not, one of them matching is only necessary, and lxml has to evaluate the expression (`residual`) for
+the documents that pass. The work is done in layers, each a file:
 
     parser     text -> syntax tree
     paths      what a location path demands of its context node    \\
@@ -26,30 +26,35 @@ from xsift.xpath.formula cimport (
 )
 from xsift.xpath.functions cimport TYPE_NODE_SET
 from xsift.xpath.namespaces cimport namespaces_of
-from xsift.xpath.parser cimport encoded
+from xsift.xpath.expression cimport encoded
 from xsift.xpath.paths cimport DEMAND_EXISTENCE, KIND_DOCUMENT, Demand
 from xsift.xpath.printer cimport print_tree
 from xsift.xpath.syntax cimport TEST_NAME
 
 from xsift.xpath.compiled import Compiled, Selection
 
-_SELECTS = {SELECTS_NOTHING: "nothing", SELECTS_ELEMENT: "element", SELECTS_ATTRIBUTE: "attribute", SELECTS_TEXT: "text",
-            SELECTS_NODES: "nodes"}
+_SELECTS = {
+    SELECTS_NOTHING: "nothing",
+    SELECTS_ELEMENT: "element",
+    SELECTS_ATTRIBUTE: "attribute",
+    SELECTS_TEXT: "text",
+    SELECTS_NODES: "nodes",
+}
 
 
 @cython.final
 cdef class Compiler(TruthCompiler):
     """Compiles one subscription after the other, under one table of symbols and one mapping of namespaces.
 
-    Its buffers are used again, and for a text without errors no Python object is made: for a million subscriptions use
-    one compiler, from Cython, with `compile_bytes`.
+    Its buffers are used again, and for a text without errors no Python object is made: for a million subscriptions
+    use one compiler, from Cython, with `compile_bytes`.
     """
 
     def __init__(self, Symbols symbols not None, *, namespaces=None):
         self.symbols = symbols
         self.namespaces = namespaces_of(namespaces)
         self.parser = Parser(self.namespaces)
-        self.canonical = Canonical()
+        self.canonical = Canonical(self.formulas, self.symbols, self.namespaces)
 
     cdef int compile_bytes(self, const char* text, size_t length, bint ordered) except -1 nogil:
         cdef Demand selecting = Demand(DEMAND_EXISTENCE, True, NULL, -1, -1, NULL)
@@ -87,7 +92,7 @@ cdef class Compiler(TruthCompiler):
             with gil:
                 self.refuse_order()
         if self.outcome == OUTCOME_PATTERNS:
-            self.canonical.begin(self.formulas.twigs.size())
+            self.canonical.begin()
             for i in range(it.count):
                 self.emit_alternative(it.first + i, ordered)
         if not self.exact:
@@ -99,8 +104,7 @@ cdef class Compiler(TruthCompiler):
     cdef int emit_alternative(self, int32_t alternative, bint ordered) except -1 nogil:
         cdef Result result = Result(<int32_t>self.keys.size(), 0, -1, -1, SELECTS_NOTHING)
         cdef int32_t selected = -1
-        self.canonical.encode(self.formulas, self.symbols, self.namespaces, self.largest_twig(alternative), ordered,
-                              &self.keys, &result.output, &selected)
+        self.canonical.encode(self.largest_twig(alternative), ordered, &self.keys, &result.output, &selected)
         result.key_end = <int32_t>self.keys.size()
         if selected >= 0:
             result.selects = self.formulas.twigs[selected].selects

@@ -132,13 +132,14 @@ inline std::string normalize_space(const std::string& text) {
 
 // Whether a condition holds for one value of its subject.
 inline bool holds(const Condition& condition, const std::string& value) {
-    const bool normalize = condition.transform == TRANSFORM_NORMALIZE || condition.transform == TRANSFORM_NORMALIZE_LENGTH;
-    const bool length = condition.transform == TRANSFORM_LENGTH || condition.transform == TRANSFORM_NORMALIZE_LENGTH;
+    const uint8_t transform = condition.transform;
+    const bool normalize = transform == TRANSFORM_NORMALIZE || transform == TRANSFORM_NORMALIZE_LENGTH;
+    const bool length = transform == TRANSFORM_LENGTH || transform == TRANSFORM_NORMALIZE_LENGTH;
     const std::string text = normalize ? normalize_space(value) : value;
     bool result = true;
     if (length)
-        result = compare_numbers(static_cast<double>(count_characters(text.data(), text.size())), condition.comparison,
-                                 condition.number);
+        result = compare_numbers(static_cast<double>(count_characters(text.data(), text.size())),
+                                 condition.comparison, condition.number);
     else if (condition.numeric)
         result = compare_numbers(xpath_number(text.data(), text.size()), condition.comparison, condition.number);
     else if (condition.comparison == COMPARE_CONTAINS)

@@ -1,10 +1,11 @@
 """Formulas: what an expression demands of a node, as a disjunction of twigs that engines can index.
 
-The naive idea is to turn an expression into disjunctive normal form and each conjunction into a pattern. Three things
-make it more than that. Most of XPath cannot be said with patterns, so a formula may be just a NECESSARY condition of
-its expression: then it is not exact. The number of alternatives multiplies, so it is limited, and a part that would
-exceed the limit is replaced by "unknown", which is true and not exact. And `not` turns a necessary condition into
-one that says nothing, so only exact formulas are negated; `and`, `or` and `not` inside a `not` were pushed down before.
+The naive idea is to turn an expression into disjunctive normal form and each conjunction into a pattern. Three
+things make it more than that. Most of XPath cannot be said with patterns, so a formula may be just a NECESSARY
+condition of its expression: then it is not exact. The number of alternatives multiplies, so it is limited, and a
+part that would exceed the limit is replaced by "unknown", which is true and not exact. And `not` turns a necessary
+condition into one that says nothing, so only exact formulas are negated; `and`, `or` and `not` inside a `not` were
+pushed down before.
 
 Every formula is about one node, its context: an element mostly, or the document, or an attribute or a text node (then
 its conditions are about that node's own string, until `owning` makes them conditions on the element).
@@ -12,9 +13,7 @@ its conditions are about that node's own string, until `owning` makes them condi
 
 cimport cython
 
-from xsift.xpath.condition cimport (
-    COMPARE_EQUAL, COMPARE_EXISTS, COMPARE_NOT_EQUAL, SUBJECT_STRING,
-)
+from xsift.xpath.condition cimport COMPARE_EQUAL, COMPARE_EXISTS, COMPARE_NOT_EQUAL, SUBJECT_STRING
 from xsift.xpath.faults cimport FAULT_PATTERN_TOO_LARGE, Fault, raise_fault
 from xsift.xpath.limits cimport LIMIT_PATTERN_NODES, LIMIT_PATTERNS
 from xsift.xpath.pattern cimport CHILD
@@ -208,8 +207,8 @@ cdef class Formulas:
             if merged == CONTRADICTION:
                 continue
             self.check_size(inner.size + 1)
-            self.twigs.push_back(Twig(merged, inner.first_link, inner.links, inner.size + 1, inner.output, inner.selects,
-                                      axis, False))
+            self.twigs.push_back(Twig(merged, inner.first_link, inner.links, inner.size + 1, inner.output,
+                                      inner.selects, axis, False))
             self.links.push_back(<int32_t>self.twigs.size() - 1)
             self.alternatives.push_back(
                 Alternative(<int32_t>self.links.size() - 1, 1, inner.size + 1, NO_TEST, -1, SELECTS_NOTHING))

@@ -1,8 +1,8 @@
 # The lexer: reads one token of UTF-8 text where a cursor stands. Everything is inline and without the GIL.
 #
-# There is no list of tokens. XPath's lexical rules depend on what came before (`*`, `and`, `div` … are operators only
-# after an operand), and a recursive-descent parser always knows whether it stands after one: where it asks for an
-# operator, they are operators, and where it asks for a step, they are names.
+# There is no list of tokens. XPath's lexical rules depend on what came before (`*`, `and`, `div` … are operators
+# only after an operand), and a recursive-descent parser always knows whether it stands after one: where it asks for
+# an operator, they are operators, and where it asks for a step, they are names.
 from libc.string cimport memcmp, strlen
 
 from xsift.native.types cimport int32_t, uint8_t

@@ -38,7 +38,8 @@ def _check(prefix, uri):
     if not isinstance(uri, str) or not uri or not _is_text(uri):
         raise XPathError("bad-namespace", f"the namespace of prefix {prefix!r} is {uri!r}", hint=hint)
     if prefix == "xml" and uri != _XML:
-        raise XPathError("bad-namespace", f"prefix 'xml' cannot be bound to {uri!r}", hint=f"it always stands for {_XML}")
+        raise XPathError(
+            "bad-namespace", f"prefix 'xml' cannot be bound to {uri!r}", hint=f"it always stands for {_XML}")
 
 
 def _is_text(str text):

@@ -61,13 +61,3 @@ cdef class Parser:
     cdef int fail(self, int kind, int32_t offset, int32_t length) noexcept nogil
     cdef int unexpected(self) noexcept nogil
     cdef int no_operand(self) noexcept nogil
-
-
-cdef class Expression:
-    cdef vector[SyntaxNode] nodes  # the root is the last
-    cdef bytes source              # UTF-8; what the nodes' offsets refer to
-    cdef readonly Namespaces namespaces
-
-
-# The UTF-8 bytes of a subscription's text, which was given as str or bytes.
-cdef bytes encoded(text)

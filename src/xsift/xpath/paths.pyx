@@ -1,13 +1,14 @@
 """Paths: what a location path demands of the node that it starts from, as a formula.
 
-The obvious way is from left to right: a pattern grows by a node for each step. But predicates multiply patterns (`a[b
-or c]/d`), and so do steps (`a/descendant-or-self::b` is a `b` that is the `a`, or one below). So a path is compiled from
-right to left. What its last step demands of the node before it is a formula; that, with the predicates of the step
-before, is a formula about the node before that; and so on. Formulas are shared and never changed, so nothing is copied.
+The obvious way is from left to right: a pattern grows by a node for each step. But predicates multiply patterns
+(`a[b or c]/d`), and so do steps (`a/descendant-or-self::b` is a `b` that is the `a`, or one below). So a path is
+compiled from right to left. What its last step demands of the node before it is a formula; that, with the
+predicates of the step before, is a formula about the node before that; and so on. Formulas are shared and never
+changed, so nothing is copied.
 
-What a step can find depends on the kind of node that it starts from: `/self::a` finds nothing because the document is no
-element, `@id/b` because an attribute has no children. So there is a formula for each kind of node, and first, from left
-to right, one finds out which kinds can occur at all: in nearly all paths just elements.
+What a step can find depends on the kind of node that it starts from: `/self::a` finds nothing because the document
+is no element, `@id/b` because an attribute has no children. So there is a formula for each kind of node, and first,
+from left to right, one finds out which kinds can occur at all: in nearly all paths just elements.
 
 Everything that patterns cannot say becomes "unknown": other axes, comments, positions. The rest of the path is then
 still a necessary condition.
@@ -15,13 +16,15 @@ still a necessary condition.
 
 from xsift.xpath.condition cimport SUBJECT_ANY_ATTRIBUTE, SUBJECT_ATTRIBUTE, SUBJECT_TEXT
 from xsift.xpath.formula cimport (
-    FORMULA_FALSE, FORMULA_TRUE, FORMULA_UNKNOWN, NO_TEST, SELECTS_ATTRIBUTE, SELECTS_ELEMENT, SELECTS_NODES, SELECTS_TEXT,
+    FORMULA_FALSE, FORMULA_TRUE, FORMULA_UNKNOWN, NO_TEST, SELECTS_ATTRIBUTE, SELECTS_ELEMENT, SELECTS_NODES,
+    SELECTS_TEXT,
 )
 from xsift.xpath.limits cimport LIMIT_WORK
 from xsift.xpath.pattern cimport CHILD, DESCENDANT
 from xsift.xpath.syntax cimport (
-    AXIS_ANCESTOR_OR_SELF, AXIS_ATTRIBUTE, AXIS_CHILD, AXIS_DESCENDANT, AXIS_DESCENDANT_OR_SELF, AXIS_NAMESPACE, AXIS_SELF,
-    NODE_FILTER, NODE_PATH, NODE_STEP, NODE_UNION, TEST_ANY, TEST_NAME, TEST_NAMESPACE, TEST_NODE, TEST_TEXT,
+    AXIS_ANCESTOR_OR_SELF, AXIS_ATTRIBUTE, AXIS_CHILD, AXIS_DESCENDANT, AXIS_DESCENDANT_OR_SELF, AXIS_NAMESPACE,
+    AXIS_SELF, NODE_FILTER, NODE_PATH, NODE_STEP, NODE_UNION, TEST_ANY, TEST_NAME, TEST_NAMESPACE, TEST_NODE,
+    TEST_TEXT,
 )
 
 cdef enum:
@@ -242,7 +245,8 @@ cdef class PathCompiler:
         if move.test != TEST_NODE:
             return self.step_to_other(move, then[KIND_OTHER])
         result = self.formulas.disjunction(
-            self.formulas.below(axis, NO_TEST, then[KIND_ELEMENT]), self.step_to_text(move, axis, kind, then[KIND_TEXT]))
+            self.formulas.below(axis, NO_TEST, then[KIND_ELEMENT]),
+            self.step_to_text(move, axis, kind, then[KIND_TEXT]))
         return self.formulas.disjunction(result, self.step_to_other(move, then[KIND_OTHER]))
 
     cdef int32_t step_to_text(self, const Move* move, int axis, int kind, int32_t then) except -1 nogil:
@@ -273,7 +277,7 @@ cdef class PathCompiler:
     cdef int32_t step_to_attribute(self, const Move* move, int32_t then) except -1 nogil:
         cdef Condition subject
         cdef int32_t result
-        if move.test != TEST_NAME and move.test != TEST_ANY and move.test != TEST_NAMESPACE and move.test != TEST_NODE:
+        if not _tests_names(move.test) and move.test != TEST_NODE:
             return FORMULA_FALSE
         subject.subject = SUBJECT_ATTRIBUTE if move.test == TEST_NAME else SUBJECT_ANY_ATTRIBUTE
         self.attribute_key(move.node, &subject.attribute)

@@ -1,3 +1,3 @@
-from xsift.xpath.parser import Expression
+from xsift.xpath.expression import Expression
 
 def to_text(expression: Expression, *, verification: bool = False) -> str: ...

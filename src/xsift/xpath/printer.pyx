@@ -9,14 +9,12 @@ is the root element where ours is the document): outside predicates, a relative 
 implies, a function of the context node gets the document as its argument, and position() and last() are 1.
 """
 
-from xsift.xpath.functions cimport (
-    FUNCTION_LANG, FUNCTION_LAST, FUNCTION_POSITION, FUNCTIONS,
-)
-from xsift.xpath.parser cimport Expression
+from xsift.xpath.functions cimport FUNCTION_LANG, FUNCTION_LAST, FUNCTION_POSITION, FUNCTIONS
+from xsift.xpath.expression cimport Expression
 from xsift.xpath.syntax cimport (
-    AXIS_ATTRIBUTE, AXIS_CHILD, AXIS_DESCENDANT_OR_SELF, AXIS_PARENT, AXIS_SELF, NODE_CALL, NODE_FILTER, NODE_LITERAL,
-    NODE_MULTIPLICATIVE, NODE_NEGATION, NODE_NUMBER, NODE_PATH, NODE_STEP, NODE_UNION, TEST_COMMENT, TEST_INSTRUCTION,
-    TEST_NODE, TEST_TARGET, TEST_TEXT,
+    AXIS_DESCENDANT_OR_SELF, AXIS_PARENT, AXIS_SELF, NODE_CALL, NODE_FILTER, NODE_LITERAL, NODE_MULTIPLICATIVE,
+    NODE_NEGATION, NODE_NUMBER, NODE_PATH, NODE_STEP, NODE_UNION, TEST_COMMENT, TEST_INSTRUCTION, TEST_NODE,
+    TEST_TARGET, TEST_TEXT,
 )
 
 cdef const char** OPERATORS = [

@@ -1,10 +1,10 @@
 """Truths: what an expression that is used as a truth demands of its context node, as a formula.
 
-XPath 1.0 decides by type. A node-set is true if it has a node, and compared with a value if SOME node compares so; but
-a function that wants a string takes the FIRST node's, or "" if there is none. The first kind is what patterns are
-made for. The second is exact only where there can be just one node (`.`, `@a`) or the condition itself says
-"the first" (`text()`): then `Condition.converted` is set. Elsewhere a node of which the condition holds is necessary,
-but not sufficient, as it need not be the first one.
+XPath 1.0 decides by type. A node-set is true if it has a node, and compared with a value if SOME node compares so;
+but a function that wants a string takes the FIRST node's, or "" if there is none. The first kind is what patterns
+are made for. The second is exact only where there can be just one node (`.`, `@a`) or the condition itself says
+"the first" (`text()`): then `Condition.converted` is set. Elsewhere a node of which the condition holds is
+necessary, but not sufficient, as it need not be the first one.
 
 Values are looked at before formulas are made: constants are folded, and from a call such as
 string-length(normalize-space(@a)) the node-set and the transform are taken (constants.hpp, Value).
@@ -19,21 +19,21 @@ from xsift.xpath.condition cimport (
 )
 from xsift.xpath.characters cimport count_characters
 from xsift.xpath.constants cimport (
-    VALUE_COUNT, VALUE_NODES, VALUE_NUMBER, VALUE_OTHER, VALUE_TEXT, VALUE_TRUTH, compare_constants, compare_numbers,
-    depends_on_count, holds, mirrored, normalize_space,
+    VALUE_COUNT, VALUE_NODES, VALUE_NUMBER, VALUE_OTHER, VALUE_TEXT, VALUE_TRUTH, compare_constants,
+    compare_numbers, depends_on_count, holds, mirrored, normalize_space,
 )
-from xsift.xpath.formula cimport FORMULA_FALSE, FORMULA_TRUE, FORMULA_UNKNOWN
+from xsift.xpath.formula cimport FORMULA_FALSE, FORMULA_TRUE
 from xsift.xpath.functions cimport (
     FUNCTION_BOOLEAN, FUNCTION_CONCAT, FUNCTION_CONTAINS, FUNCTION_COUNT, FUNCTION_FALSE, FUNCTION_LANG,
-    FUNCTION_NORMALIZE_SPACE, FUNCTION_NOT, FUNCTION_NUMBER, FUNCTION_STARTS_WITH, FUNCTION_STRING, FUNCTION_STRING_LENGTH,
-    FUNCTION_TRUE, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_NUMBER, TYPE_STRING,
+    FUNCTION_NORMALIZE_SPACE, FUNCTION_NOT, FUNCTION_NUMBER, FUNCTION_STARTS_WITH, FUNCTION_STRING,
+    FUNCTION_STRING_LENGTH, FUNCTION_TRUE, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_NUMBER, TYPE_STRING,
 )
 from xsift.xpath.paths cimport DEMAND_CONDITION, Demand, KIND_DOCUMENT, KIND_ELEMENT
 from xsift.xpath.syntax cimport (
-    AXIS_ATTRIBUTE, AXIS_CHILD, AXIS_DESCENDANT_OR_SELF, AXIS_SELF, NODE_ADDITIVE, NODE_AND, NODE_CALL, NODE_EQUALITY,
-    NODE_LITERAL, NODE_MULTIPLICATIVE, NODE_NEGATION, NODE_NUMBER, NODE_OR, NODE_PATH, NODE_RELATIONAL, NODE_STEP,
-    OPERATOR_DIVIDE, OPERATOR_EQUAL, OPERATOR_MINUS, OPERATOR_MULTIPLY, OPERATOR_PLUS, SyntaxNode, TEST_NAME, TEST_NODE,
-    TEST_TEXT,
+    AXIS_ATTRIBUTE, AXIS_CHILD, AXIS_DESCENDANT_OR_SELF, AXIS_SELF, NODE_ADDITIVE, NODE_AND, NODE_CALL,
+    NODE_EQUALITY, NODE_LITERAL, NODE_MULTIPLICATIVE, NODE_NEGATION, NODE_NUMBER, NODE_OR, NODE_PATH,
+    NODE_RELATIONAL, NODE_STEP, OPERATOR_DIVIDE, OPERATOR_EQUAL, OPERATOR_MINUS, OPERATOR_MULTIPLY, OPERATOR_PLUS,
+    SyntaxNode, TEST_NAME, TEST_NODE, TEST_TEXT,
 )
 
 cdef enum:
