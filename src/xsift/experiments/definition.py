@@ -53,7 +53,7 @@ class Vary:
     def text(self, position: int) -> str:
         """How the point is called."""
         value = self.values[position]
-        return self.labels[position] if self.labels else value if isinstance(value, str) else f"{value:g}"
+        return self.labels[position] if self.labels else value if isinstance(value, str) else f"{value:,.10g}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 from xsift.experiments.markup import element, text
 from xsift.experiments.quantities import quantity, short
@@ -253,26 +254,20 @@ def _shape(number: int, x: float, y: float) -> str:
 
 
 def _apart(wanted: list[float], low: float, high: float) -> list[float]:
-    """The places nearest to those wanted (ascending) that are a label's height apart, within bounds if they fit."""
-    gap = min(LABEL_HEIGHT, (high - low) / max(1, len(wanted) - 1)) if len(wanted) > 1 else LABEL_HEIGHT
-    places = list(wanted)
-    for _ in range(200):  # neighbours that are too close push each other apart until none are
-        moved = False
-        for at in range(len(places) - 1):
-            lack = gap - (places[at + 1] - places[at])
-            if lack > 0.01:
-                places[at] -= lack / 2
-                places[at + 1] += lack / 2
-                moved = True
-        if places:
-            shift = max(0.0, low - places[0]) - max(0.0, places[-1] - high)
-            places = [
-                min(high, max(low, place + (shift if at in (0, len(places) - 1) else 0)))
-                for at, place in enumerate(places)
-            ]
-        if not moved:
-            break
-    return places
+    """The places nearest to those wanted (ascending) that are a label's height apart, within bounds if they fit.
+
+    With the heights taken off, places must only ascend: neighbours that do not are pooled at their mean.
+    """
+    gap = min(LABEL_HEIGHT, (high - low) / max(1, len(wanted) - 1))
+    pools: list[list[float]] = []
+    for number, place in enumerate(wanted):
+        pools.append([place - number * gap])
+        while len(pools) > 1 and mean(pools[-2]) > mean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    limit = high - (len(wanted) - 1) * gap
+    bare = [min(max(mean(pool), low), max(low, limit)) for pool in pools for _ in pool]
+    return [place + number * gap for number, place in enumerate(bare)]
 
 
 def _linear_ticks(low: float, high: float, unit: str) -> list[float]:

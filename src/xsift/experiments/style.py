@@ -68,7 +68,7 @@ header .about { max-width: 78ch; margin-top: 14px; }
 .evidence th:first-child, .numbers th:first-child { text-align: left; padding-left: 0; }
 .evidence thead th, .numbers thead th { color: var(--soft); border-top: 0; }
 .evidence thead th { white-space: normal; vertical-align: bottom; }
-.evidence thead code { background: none; padding: 0; }
+.evidence thead code { background: none; padding: 0; overflow-wrap: break-word; }
 .evidence .ratio { font-weight: 600; }
 .numbers { overflow-x: auto; margin-top: 10px; font-size: 13px; }
 .numbers .spread { color: var(--soft); }
