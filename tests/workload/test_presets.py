@@ -59,7 +59,7 @@ QUICK = {"tags", "depth", "bytes", "elements", "attributes"}
 def test_figures_are_near_the_papers(name: str) -> None:
     preset = find_preset(name)
     quick = [figure for figure in preset.figures if figure.measure in QUICK and figure.argument < 20_000]
-    for comparison in compare(replace(preset, figures=tuple(quick)), sample=100 if "ifist" in name else 300):
+    for comparison in compare(replace(preset, figures=tuple(quick)), sample=60 if "ifist" in name else 300):
         assert comparison.ours == pytest.approx(comparison.figure.paper, rel=0.15), comparison
 
 

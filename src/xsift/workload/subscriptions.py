@@ -36,7 +36,7 @@ _STRETCH = 1_000_000
 _FIRST_STRETCH = 100_000
 """And after so many if nothing was found at all."""
 _PATIENCE = 50
-"""It is given up when at the present rate it would take more than so many stretches to find what is missing."""
+"""It is given up when new ones are rare and at this rate it would take so many stretches to find what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +192,8 @@ class SubscriptionGenerator:
             self.draws += BATCH
             if self.draws >= check_at or (found == 0 and self.draws >= _FIRST_STRETCH):
                 recent = found - found_before
-                if recent * _PATIENCE < wanted - found or recent == 0:
+                rare = distinct and recent < _STRETCH // 20
+                if recent == 0 or (rare and recent * _PATIENCE < wanted - found):
                     self._give_up(found, wanted)
                 found_before = found
                 check_at += _STRETCH
