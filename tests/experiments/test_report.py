@@ -204,6 +204,8 @@ def test_quantities() -> None:
         "0.25",
     ]
     assert short(0.0025, "s") == "2.5 ms"
+    assert [short(value, "size") for value in (1000, 50_000, 2048, 0)] == ["1 kB", "50 kB", "2 KB", "0"]
+    assert quantity(0, "B") == "0 B"
 
 
 def test_summaries() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -122,11 +123,14 @@ class _Bar(Progress):
 
     def start(self, estimate: Estimate) -> None:
         tqdm.monitor_interval = 0  # its thread must not be there when workers are forked
-        layout = "{desc} {bar} {n_fmt}/{total_fmt} points, {elapsed}{postfix}"
+        size = shutil.get_terminal_size()  # tqdm's own look-up shows nothing where the size is not known
+        layout = "{desc} {bar:16} {n_fmt}/{total_fmt} points, {elapsed}{postfix}"
         self.bar = tqdm(
             total=len(estimate.left),
             desc=self.experiment.name,
             bar_format=layout,
+            ncols=size.columns,
+            nrows=size.lines,
             file=sys.stderr,
             disable=not sys.stderr.isatty(),
         )

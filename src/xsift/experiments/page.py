@@ -13,7 +13,7 @@ from xsift.experiments.measures import Summary, described, titled, unit_of
 from xsift.experiments.plot import Axis, Line, Mark, plot
 from xsift.experiments.plot import described as spoken
 from xsift.experiments.quantities import quantity
-from xsift.experiments.results import HOLDS, NOT_MEASURED, Results, Verdict
+from xsift.experiments.results import HOLDS, NOT_MEASURED, X_UNITS, Results, Verdict
 from xsift.experiments.rows import Number, Row
 from xsift.experiments.style import STYLE
 
@@ -158,8 +158,8 @@ def _plot(results: Results, figure: Figure, measure: str) -> str:
     numbers = [value for at in positions if not isinstance(value := results.x(figure, at), str)]
     names = [results.x_text(figure, at) for at in positions] if figure.vary.categories else []
     lines = [Line(one.label, _marks(results, figure, measure, one.label)) for one in results.series(figure)]
-    x_unit = {"bytes": "B", "seconds": "s", "": ""}[figure.vary.unit]
-    x = Axis(figure.vary.label, x_unit, figure.x_scale == "log", numbers, names, figure.vary.labels)
+    vary = figure.vary
+    x = Axis(vary.label, X_UNITS[vary.unit], figure.x_scale == "log", numbers, names, vary.labels)
     y = Axis("", unit, figure.y_scale == "log" and figure.show == "value")
     title = f"{titled(measure, figure.show)}{' (log scale)' if y.log else ''}"
     return element("div", text(title[:1].upper() + title[1:]), kind="plot-title") + plot(

@@ -6,9 +6,13 @@ import math
 
 __all__ = ["plain", "quantity", "short"]
 
-SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-BYTES = ((2**30, "GB"), (2**20, "MB"), (2**10, "KB"), (1, "B"))
+STEPS: dict[str, tuple[tuple[float, str], ...]] = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "B": ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "KB"), (1.0, "B")),
+    "size": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+}
 COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+ALMOST = 0.9999  # of a step is the step: 999.9999 µs are 1 ms
 
 
 def plain(value: float) -> str:
@@ -23,29 +27,28 @@ def plain(value: float) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with its unit: "s", "B", "1/s" or ""."""
+    """A value with its unit: "s", "B" (in powers of 1024), "size" (bytes in powers of 1000), "1/s" or ""."""
     if unit == "1/s":
         return f"{plain(value)}/s"
     if not unit:
         return plain(value)
-    if not value:
-        return f"0 {unit}"
-    steps = SECONDS if unit == "s" else BYTES
-    factor, name = next((step for step in steps if abs(value) >= step[0]), steps[-1])
-    return f"{plain(value / factor)} {name}"
+    factor, name = _step(value, unit)
+    return f"{plain(value / factor)} {name}" if value else f"0 {STEPS[unit][-1][1] if unit != 's' else 's'}"
 
 
 def short(value: float, unit: str = "") -> str:
     """A value as the label of a tick: as few characters as say it."""
-    if unit in ("s", "B"):
-        steps = SECONDS if unit == "s" else BYTES
-        factor, name = next((step for step in steps if abs(value) >= step[0] * 0.9999), steps[-1])
-        return f"{_trimmed(value / factor)} {name}" if value else "0"
-    for factor, name in COUNTS:
-        if abs(value) >= factor * 0.9999:
-            return f"{_trimmed(value / factor)}{name}"
-    return _trimmed(value)
+    if not value:
+        return "0"
+    if unit in STEPS:
+        factor, name = _step(value, unit)
+        return f"{value / factor:.3g} {name}"
+    factor, name = next((step for step in COUNTS if abs(value) >= step[0] * ALMOST), (1, ""))
+    return f"{value / factor:.3g}{name}"
 
 
-def _trimmed(value: float) -> str:
-    return f"{value:.3g}"
+def _step(value: float, unit: str) -> tuple[float, str]:
+    """The largest step of a unit that the value is not below."""
+    if unit == "size" and value % 1024 == 0:
+        unit = "B"  # a size that was chosen as a power of 2
+    return next((step for step in STEPS[unit] if abs(value) >= step[0] * ALMOST), STEPS[unit][-1])

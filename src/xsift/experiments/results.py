@@ -9,7 +9,7 @@ from typing import Any
 from xsift.experiments.claims import Check
 from xsift.experiments.definition import Claim, Experiment, Figure, Series, read
 from xsift.experiments.measures import Summary, numbers, summary
-from xsift.experiments.quantities import quantity
+from xsift.experiments.quantities import short
 from xsift.experiments.rows import NotMeasured, Number, Row
 from xsift.experiments.store import Measured, Store
 
@@ -18,6 +18,7 @@ __all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "Failure", "Results", "Verd
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
 NOT_MEASURED = "not measured"
+X_UNITS = {"": "", "bytes": "size", "seconds": "s"}
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,7 @@ class Results:
             return figure.vary.labels[position]
         if isinstance(x, str):
             return x
-        unit = {"bytes": "B", "seconds": "s", "": ""}[figure.vary.unit]
-        return f"{x:,.10g}" if not unit else quantity(x, unit)
+        return f"{x:,.10g}" if not figure.vary.unit else short(x, X_UNITS[figure.vary.unit])
 
     def record(self, figure: Figure, label: str, position: int) -> Mapping[str, Any]:
         """What was measured of a series at a point; empty if nothing was."""
