@@ -121,7 +121,7 @@ def documents(draw: st.DrawFn) -> bytes:
 names = st.sampled_from(["*", "a", "b", "{urn:n}a", "r"])
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(names, specs()), min_size=1, max_size=25), documents())
 def test_random_conditions_agree_with_lxml(requests: list[tuple[str, Spec]], document: bytes) -> None:
     asked = Asked()
@@ -130,7 +130,7 @@ def test_random_conditions_agree_with_lxml(requests: list[tuple[str, Spec]], doc
     assert asked.holding(document) == asked.expected(document)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.booleans(), names, specs()), min_size=1, max_size=30), st.randoms(), documents())
 def test_incremental_changes_agree_with_lxml(
     changes: list[tuple[bool, str, Spec]], random: object, document: bytes

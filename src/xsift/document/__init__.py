@@ -1,8 +1,8 @@
 """The document room: from XML to events. See DESIGN.md.
 
-    index = DocumentIndex(symbols, [condition_index])   what is asked for, frozen
-    reader = Reader(index)                              one for each thread
-    document = reader.read(b"<a/>")                     the events, for an engine
+index = DocumentIndex(symbols, [condition_index])   what is asked for, frozen
+reader = Reader(index)                              one for each thread
+document = reader.read(b"<a/>")                     the events, for an engine
 """
 
 from xsift.document.conditions import ConditionIndex

@@ -15,7 +15,7 @@ from functools import cache
 __all__ = ["SINGLE_BYTE", "character_table", "proper_name"]
 
 # Documents often misspell what expat does know.
-_PROPER = {"utf_8": "UTF-8", "utf_16": "UTF-16"}
+_PROPER = {"utf8": "UTF-8", "utf16": "UTF-16"}
 
 SINGLE_BYTE = frozenset(
     [f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)]
@@ -32,18 +32,14 @@ _ASCII = "".join(map(chr, range(128)))
 
 def character_table(name: str) -> bytes | None:
     """256 native integers as bytes, the character of each byte or -1; None if the encoding is not supported."""
-    codec = _codec(name)
+    normalized = normalize_encoding(name).lower()
+    codec = aliases.get(normalized, normalized)
     return _table(codec) if codec in SINGLE_BYTE else None
 
 
 def proper_name(name: str) -> str:
     """The name under which expat knows an encoding that it does not know by this name ("utf8"); "" if none."""
-    return _PROPER.get(_codec(name), "")
-
-
-def _codec(name: str) -> str:
-    normalized = normalize_encoding(name).lower()
-    return aliases.get(normalized, normalized)
+    return _PROPER.get(name.lower(), "")
 
 
 @cache

@@ -17,11 +17,8 @@ cdef extern from "expat.h" nogil:
         void (*release)(void*) noexcept
 
     enum:
-        XML_STATUS_ERROR
         XML_STATUS_OK
-        XML_ERROR_NO_MEMORY
         XML_ERROR_NO_ELEMENTS
-        XML_PARAM_ENTITY_PARSING_NEVER
 
     ctypedef void (*XML_StartElementHandler)(void*, const XML_Char*, const XML_Char**) noexcept
     ctypedef void (*XML_EndElementHandler)(void*, const XML_Char*) noexcept

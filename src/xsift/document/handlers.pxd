@@ -45,7 +45,6 @@ cdef extern from * nogil:
 
     cdef cppclass TextFrame "xsift::TextFrame":
         size_t string_start
-        int32_t entry
         cpp_bool had_nodes
         vector[uint64_t] passed
 
@@ -78,6 +77,9 @@ cdef extern from * nogil:
         int64_t depth
         int64_t elements
         int32_t fault
+        int64_t fault_line
+        int64_t fault_column
+        int64_t fault_offset
         cpp_bool failed
         int64_t scan_left
         vector[ConditionScratch] scratches
@@ -102,6 +104,9 @@ cdef extern from * nogil:
         void leave()
         void begin_document() except +
         TextFrame* push_frame() except +
+
+# Refuses the document at hand, for a fault, or (0) because a Python exception is set.
+cdef void stop(ReadState* state, int32_t fault) noexcept nogil
 
 # Tells a newly reset parser whom to call.
 cdef void set_handlers(ReadState* state) noexcept nogil

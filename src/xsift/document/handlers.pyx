@@ -52,6 +52,9 @@ cdef void stop(ReadState* state, int32_t fault) noexcept nogil:
     """Refuses the document; a fault of 0 means that a Python exception is set."""
     if fault:
         state.fault = fault
+        state.fault_line = XML_GetCurrentLineNumber(state.parser)  # of the event at hand: expat moves on from here
+        state.fault_column = XML_GetCurrentColumnNumber(state.parser)
+        state.fault_offset = XML_GetCurrentByteIndex(state.parser)
     else:
         state.failed = True
     XML_StopParser(state.parser, 0)
@@ -144,14 +147,13 @@ cdef int match_start(ReadState* state, const NameEntry* entry, const char* name,
         value.value_length = strlen(attributes[i + 1])
         size += value.value_length
         state.values.push_back(value)
+    if not may_scan(state, size):
+        return 0
     for i in range(entry.first_part, entry.end_part):
         part = &state.parts[i]
-        if not part.wants & WANTS_ATTRIBUTES:
-            continue
-        if not may_scan(state, size):
-            return 0
-        part.tables.match_start(part.group, name, uri_length, state.values, state.scratches[part.scratch],
-                                state.codes[0])
+        if part.wants & WANTS_ATTRIBUTES:
+            part.tables.match_start(part.group, name, uri_length, state.values, state.scratches[part.scratch],
+                                    state.codes[0])
     conditions_written(state, begin)
     return 0
 
@@ -165,7 +167,10 @@ cdef inline int conditions_written(ReadState* state, size_t begin) except -1 nog
 
 
 cdef inline bint may_scan(ReadState* state, int64_t size) noexcept nogil:
-    """Whether conditions may look at so many more bytes: at most a multiple of what the document has."""
+    """Whether conditions may look at so many more bytes: at most a multiple of what the document has.
+
+    However many conditions look, a value counts once: they are not the document's fault, unlike its nesting.
+    """
     state.scan_left -= size
     if state.scan_left >= 0:
         return True
@@ -240,7 +245,6 @@ cdef int open_text(ReadState* state, const NameEntry* entry) except -1 nogil:
     state.open.push_back(<int32_t>(entry - state.entries))
     if entry.wants & (WANTS_TEXT | WANTS_STRING):
         frame = state.push_frame()
-        frame.entry = state.open.back()
         frame.string_start = state.text.size()
         if entry.wants & WANTS_STRING:
             state.strings_open += 1
@@ -256,6 +260,8 @@ cdef int close_text(ReadState* state, const NameEntry* entry) except -1 nogil:
     cdef const Part* part
     cdef ConditionScratch* scratch
     cdef int32_t i
+    if entry.wants & WANTS_STRING and not may_scan(state, string_length):
+        return 0
     keep_distinct(frame, True)
     for i in range(entry.first_part, entry.end_part):
         part = &state.parts[i]
@@ -263,8 +269,6 @@ cdef int close_text(ReadState* state, const NameEntry* entry) except -1 nogil:
         if part.wants & WANTS_TEXT:
             part.tables.finish_text(part.group, frame.passed, i, frame.had_nodes, scratch[0], state.codes[0])
         if part.wants & WANTS_STRING:
-            if not may_scan(state, string_length):
-                return 0
             part.tables.match_string(part.group, state.text.data() + frame.string_start, string_length,
                                      scratch[0], state.codes[0])
     conditions_written(state, begin)
@@ -284,9 +288,10 @@ cdef int end_text_node(ReadState* state) except -1 nogil:
         return 0
     entry = &state.entries[state.open.back()]
     if entry.wants & WANTS_TEXT:
-        frame = &state.frames[state.frames_open - 1]
-        if match_text_node(state, entry, frame, state.text.data() + state.node_start, length) == 0:
+        if not may_scan(state, length):
             return 0
+        frame = &state.frames[state.frames_open - 1]
+        match_text_node(state, entry, frame, state.text.data() + state.node_start, length)
         frame.had_nodes = True
     forget_text(state)
     return 0
@@ -294,7 +299,7 @@ cdef int end_text_node(ReadState* state) except -1 nogil:
 
 cdef int match_text_node(ReadState* state, const NameEntry* entry, TextFrame* frame, const char* text,
                          size_t length) except -1 nogil:
-    """Notes the tests that a text node passes. Returns 0 if the document was refused."""
+    """Notes the tests that a text node passes."""
     cdef const Part* part
     cdef ConditionScratch* scratch
     cdef int32_t i, test
@@ -302,14 +307,12 @@ cdef int match_text_node(ReadState* state, const NameEntry* entry, TextFrame* fr
         part = &state.parts[i]
         if not part.wants & WANTS_TEXT:
             continue
-        if not may_scan(state, length):
-            return 0
         scratch = &state.scratches[part.scratch]
         part.tables.match_text_node(part.group, text, length, not frame.had_nodes, scratch[0])
         for test in scratch.held:
             frame.passed.push_back(pack(i, test))
     keep_distinct(frame, False)
-    return 1
+    return 0
 
 
 cdef inline void forget_text(ReadState* state) noexcept nogil:

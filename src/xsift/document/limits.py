@@ -23,7 +23,8 @@ class Limits:
     name_bytes          an element's name with its namespace, or a namespace (code "name-too-long"); a namespace is
                         written once and copied for each element in it
     token_bytes         one tag, comment, processing instruction or declaration (code "token-too-long"); it is held
-                        in memory until it is complete. Tokens of up to half this size are always accepted.
+                        in memory until it is complete. The size is found in steps: a token of half this
+                        size is always accepted, one of four times this size never.
     entities            entity declarations (code "too-many-entities")
     entity_elements     elements that come from entities (code "entity-amplification")
     amplification       how many times its own size a document may grow by expanding entities (code

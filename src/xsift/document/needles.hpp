@@ -10,7 +10,9 @@
 // 100,000 builds an automaton of one; adding n one by one rebuilds each needle O(log n) times.
 //
 // An automaton is compact: states are numbered breadth-first, so a state's children are a range of numbers, and
-// a transition is a search for a byte in that range (mostly one byte long). 17 bytes a state, no hash table.
+// a transition is a search for a byte in that range (mostly one byte long). 17 bytes a state, no hash table. The first
+// states, near the root, where most of the time is spent, also have a full row of transitions; they are so few that
+// the rows take at most twice as much again.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -25,6 +27,8 @@ namespace xsift {
 class Needles {
     static constexpr int RATIO = 4;      // a level is merged into the one before unless that is 4 times as large
     static constexpr int FEW = 12;       // up to so many children are searched one after the other
+    static constexpr int STATES_PER_ROW = 32;  // one state in so many has a row,
+    static constexpr int MOST_ROWS = 2048;     // up to so many
 
     using Entry = std::pair<std::string, int32_t>;  // a needle and its test
 
@@ -40,7 +44,8 @@ class Needles {
         std::vector<int32_t> failure;
         std::vector<int32_t> needle;    // that ends at a state, or -1
         std::vector<int32_t> report;    // the state, or the first on its way of failure links, that ends a needle; 0: none
-        int32_t root[256];
+        int32_t rows = 1;               // states 0 .. rows - 1 have a row:
+        std::vector<int32_t> row;       // row[256 * state + byte] is where a byte leads, failure links and all
 
         const char* begin_of(size_t i) const { return blob.data() + (i ? ends[i - 1] : 0); }
         size_t length_of(size_t i) const { return ends[i] - (i ? ends[i - 1] : 0); }
@@ -57,12 +62,12 @@ class Needles {
         }
 
         int32_t next(int32_t state, uint8_t byte) const {
-            while (state) {
+            while (state >= rows) {
                 const int32_t there = child(state, byte);
                 if (there >= 0) return there;
                 state = failure[state];
             }
-            return root[byte];
+            return row[256 * size_t(state) + byte];
         }
 
         // The trie of sorted needles, breadth-first: each state is a range of needles that agree so far.
@@ -89,17 +94,23 @@ class Needles {
             first_child.push_back(int32_t(ranges.size()));
         }
 
+        // A failure link leads to a state nearer to the root, whose links and row are there already.
         void link() {
             const int32_t states = int32_t(label.size());
             failure.assign(states, 0);
             report.assign(states, 0);
-            std::fill(root, root + 256, 0);
-            for (int32_t s = first_child[0]; s < first_child[1]; ++s) root[label[s]] = s;
-            for (int32_t parent = 0; parent < states; ++parent) {
-                for (int32_t s = first_child[parent]; s < first_child[parent + 1]; ++s) {
-                    if (parent) failure[s] = next(failure[parent], label[s]);
+            rows = std::clamp(states / STATES_PER_ROW, 1, MOST_ROWS);
+            row.assign(256 * size_t(rows), 0);
+            for (int32_t state = 0; state < states; ++state) {
+                if (state && state < rows)
+                    std::copy_n(row.begin() + 256 * size_t(failure[state]), 256, row.begin() + 256 * size_t(state));
+                for (int32_t s = first_child[state]; s < first_child[state + 1]; ++s) {
+                    if (state) failure[s] = next(failure[state], label[s]);
                     report[s] = needle[s] >= 0 ? s : report[failure[s]];
                 }
+                if (state < rows)
+                    for (int32_t s = first_child[state]; s < first_child[state + 1]; ++s)
+                        row[256 * size_t(state) + label[s]] = s;
             }
         }
 
@@ -144,7 +155,7 @@ class Needles {
 
         size_t bytes() const {
             return sizeof(Level) + blob.capacity() + label.capacity() + 4 * (ends.capacity() + tests.capacity() +
-                   first_child.capacity() + failure.capacity() + needle.capacity() + report.capacity());
+                   first_child.capacity() + failure.capacity() + needle.capacity() + report.capacity() + row.capacity());
         }
     };
 
@@ -154,7 +165,6 @@ class Needles {
 
    public:
     size_t size() const { return used; }
-    size_t number_of_levels() const { return levels.size(); }
 
     // Adds a needle, which must not be empty, nor be there already. It is found after the next prepare().
     void add(const std::string& text, int32_t test) {
@@ -180,8 +190,6 @@ class Needles {
             return;
         }
     }
-
-    bool prepared() const { return pending.empty(); }
 
     void prepare() {
         if (pending.empty()) return;

@@ -54,7 +54,6 @@ enum Fault : int32_t {
 // An open element that asks for its text.
 struct TextFrame {
     size_t string_start;            // where its string-value begins in ReadState::text
-    int32_t entry;                  // its NameEntry
     bool had_nodes;                 // whether it had a text node so far
     size_t sorted;                  // so many of `passed` are sorted and distinct
     std::vector<uint64_t> passed;   // pack(part, test) that its text nodes passed so far
@@ -86,7 +85,8 @@ struct ReadState {
 
     int64_t depth = 0;                       // open elements
     int64_t elements = 0;                    // start tags so far
-    int32_t fault = FAULT_NONE;
+    int32_t fault = FAULT_NONE;              // and where it is, in expat's terms
+    int64_t fault_line = 0, fault_column = 0, fault_offset = 0;
     bool failed = false;                     // a Python exception is set
     int64_t scan_left = 0;                   // bytes that conditions may still look at
     std::vector<ConditionScratch> scratches;

@@ -33,12 +33,13 @@ class Thresholds {
     }
 
    public:
-    bool empty() const { return blocks.empty(); }
-
     void add(double number, int32_t test) {  // NaN, which no value compares with, stays out
         if (number != number) return;
         const Entry entry{number, test};
-        if (blocks.empty()) blocks.emplace_back();
+        if (blocks.empty()) {
+            blocks.push_back({entry});
+            return;
+        }
         const size_t i = std::min(block_of(entry), blocks.size() - 1);
         blocks[i].insert(std::lower_bound(blocks[i].begin(), blocks[i].end(), entry), entry);
         if (blocks[i].size() > LARGEST) {

@@ -1,0 +1,9 @@
+from xsift.document.events import Document
+
+class ElementNames:
+    def __len__(self) -> int: ...
+    def name(self, number: int) -> str: ...
+
+class NamedDocument(Document):
+    @property
+    def names(self) -> ElementNames: ...

@@ -1,0 +1,36 @@
+from os import PathLike
+from typing import Protocol, TypeAlias
+
+from typing_extensions import Buffer
+
+from xsift.document.events import Document, EventSource
+from xsift.document.index import DocumentIndex
+from xsift.document.limits import Limits
+from xsift.document.names import ElementNames
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> Buffer | str: ...
+
+Source: TypeAlias = Buffer | str | PathLike[str] | Readable
+
+class Reader(EventSource):
+    @property
+    def index(self) -> DocumentIndex: ...
+    @property
+    def limits(self) -> Limits: ...
+    @property
+    def keeps_names(self) -> bool: ...
+    @property
+    def names(self) -> ElementNames | None: ...
+    def __init__(
+        self,
+        index: DocumentIndex,
+        *,
+        limits: Limits | None = None,
+        positions: bool = False,
+        keep_names: bool = False,
+    ) -> None: ...
+    def open(self, source: Source, *, encoding: str | None = None) -> Reader: ...
+    def close(self) -> None: ...
+    def read(self, source: Source, *, encoding: str | None = None) -> Document: ...
+    def chunk_of_events(self) -> list[int]: ...
