@@ -14,8 +14,8 @@ cdef struct StackObject:
 
 
 cdef class StackBranch:
-    # All stacks of the branch. Objects come and go last in, first out over all stacks, so they lie in one array, and a
-    # pointer is an index into it. objects[0] is q_root's.
+    # All stacks of the branch. Objects come and go last in, first out over all stacks, so they lie in one array, and
+    # a pointer is an index into it. objects[0] is q_root's.
     cdef vector[StackObject] objects
     cdef vector[int32_t] pointers  # for each object, one for each edge of its label: an object, or NONE
     cdef vector[int32_t] reached   # for each object, the slots of its pointers that are not NONE

@@ -1,14 +1,15 @@
 """StackBranch: AFilter's run-time picture of the path from the root to the innermost open element.
 
-A stack a label of AxisView, one for `*`, one for q_root. An object has the element's number, its depth, and for each edge of
-its label a pointer to what was then the top of the target's stack: everything under that is an ancestor too, so one
-pointer stands for all ancestors with that label. Its size depends on the depth and on AxisView's out-degrees, not
-on the number of paths.
+A stack a label of AxisView, one for `*`, one for q_root. An object has the element's number, its depth, and for each
+edge of its label a pointer to what was then the top of the target's stack: everything under that is an ancestor too,
+so one pointer stands for all ancestors with that label. Its size depends on the depth and on AxisView's out-degrees,
+not on the number of paths.
 """
 
 from libcpp.vector cimport vector
 
-from xsift.engines.afilter_view cimport FREE_EDGE, NONE, ROOT, AxisView, Edge, label_bit
+from xsift.engines.afilter_labels cimport NONE, label_bit
+from xsift.engines.afilter_view cimport FREE_EDGE, ROOT, AxisView, Edge
 from xsift.native.types cimport int32_t, int64_t, symbol_t
 
 
@@ -72,6 +73,7 @@ cdef class StackBranch:
         cdef int32_t number = <int32_t>view.edges[label].size()
         cdef int32_t first = <int32_t>self.pointers.size()
         cdef int32_t first_reached = <int32_t>self.reached.size()
+        cdef int32_t below = self.tops[label + 1]
         cdef int32_t slot, pointer
         cdef int32_t* pointers
         self.pointers.resize(first + number)
@@ -81,7 +83,7 @@ cdef class StackBranch:
             pointers[slot] = pointer
             if pointer >= 0:
                 self.reached.push_back(slot)
-        self.objects.push_back(StackObject(label, self.elements, depth, self.tops[label + 1], first, first_reached, 0))
+        self.objects.push_back(StackObject(label, self.elements, depth, below, first, first_reached, 0))
         return <int32_t>self.objects.size() - 1
 
     cdef void drop(self) noexcept nogil:
@@ -96,6 +98,18 @@ cdef class StackBranch:
             self.pointers.capacity() + self.reached.capacity() + self.tops.capacity() + self.marks.capacity()
             + self.numbers.capacity()))
 
-    def sizes(self):
-        """How many objects there are, and how many pointers."""
-        return self.objects.size(), self.pointers.size()
+    def as_dict(self, AxisView view):
+        """The stacks: label -> objects (element, depth, label pointed to -> element or None), lowest first."""
+        cdef StackObject object
+        cdef int32_t slot, pointer
+        stacks = {}
+        for object in self.objects:
+            pointers = {}
+            if object.label != ROOT:
+                for slot in range(<int32_t>view.edges[object.label].size()):
+                    pointer = self.pointers[object.first_pointer + slot]
+                    target = view.edges[object.label][slot].target
+                    if target != FREE_EDGE:
+                        pointers[target] = self.objects[pointer].element if pointer >= 0 else None
+            stacks.setdefault(object.label, []).append((object.element, object.depth, pointers))
+        return stacks

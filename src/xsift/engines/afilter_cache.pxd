@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.afilter_branch cimport StackBranch
-from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from xsift.native.types cimport int32_t, uint32_t, uint64_t
 
 cdef enum Verdict:
     UNKNOWN = 0
@@ -27,16 +27,17 @@ cdef class PRCache:
     cdef size_t largest          # number of buckets that the limit allows; 0 switches the cache off
     cdef uint32_t document       # counts documents, from 1
     cdef size_t filled           # entries taken in this document, those that were replaced not counted again
-    cdef int64_t evictions
     cdef bint failures_only
 
     cdef int clear(self) except -1 nogil
     cdef int put(self, StackBranch branch, uint32_t label, int32_t element, int32_t depth, uint32_t verdict
                  ) except -1 nogil
+    cdef int32_t room_in(self, StackBranch branch, size_t first) noexcept nogil
     cdef int make_room(self, StackBranch branch) except -1 nogil
 
     cdef inline size_t bucket(self, uint32_t label, int32_t element) noexcept nogil:
-        cdef uint64_t hash = (label * <uint64_t>0x9e3779b97f4a7c15) ^ (<uint32_t>element * <uint64_t>0xc2b2ae3d27d4eb4f)
+        cdef uint64_t hash = label * <uint64_t>0x9e3779b97f4a7c15
+        hash ^= <uint32_t>element * <uint64_t>0xc2b2ae3d27d4eb4f
         return ((hash ^ (hash >> 29)) & self.mask) * WAYS
 
     cdef inline uint32_t find(self, uint32_t label, int32_t element) noexcept nogil:

@@ -1,33 +1,36 @@
 """TriggerCheck and Traverse of AFilter in the suffix-compressed AxisView, with early and late unfolding.
 
-A suffix label stands for all paths that end alike. A traversal takes the label from object to object, and at each it goes on
-with the labels of one step more: the children in the SFLabel-tree. So paths that end alike are followed together as far as
-they are alike. What holds for a traversal that only asks whether there is a match (afilter_traverse.pyx) holds for a cluster
-too: within one trigger, a label's children on a descendant axis are followed from the first object that the label comes to, which is
-the deepest, and from the others below it in the stack only those on a child axis.
+A suffix label stands for all paths that end alike. A traversal takes the label from object to object, and at each it
+goes on with the labels of one step more: the children in the SFLabel-tree. So paths that end alike are followed
+together as far as they are alike. What holds for a traversal that only asks whether there is a match
+(afilter_traverse.pyx) holds for a cluster too: within one trigger, a label's children on a descendant axis are
+followed from the first object that the label comes to, which is the deepest, and from the others below it in the
+stack only those on a child axis.
 
-PRCache knows prefixes, though, and a cluster mixes paths of many prefixes. *Early* unfolding breaks a cluster up as soon as PRCache
-has a verdict for one of its prefixes at the object at hand, and traverses its paths one by one from there. *Late* unfolding
-keeps the cluster together: candidates that PRCache knows are served and removed from it, labels of which all paths are
-removed are not traversed, and what a removed path would ask for further up is not looked up. When all of a cluster is served at an object,
-that is one entry for the suffix label itself (the cluster's prune bit), not one for each candidate.
+PRCache knows prefixes, though, and a cluster mixes paths of many prefixes. *Early* unfolding breaks a cluster up as
+soon as PRCache has a verdict for one of its prefixes at the object at hand, and traverses its paths one by one from
+there. *Late* unfolding keeps the cluster together: candidates that PRCache knows are served and removed from it,
+labels of which all paths are removed are not traversed, and what a removed path would ask for further up is not
+looked up. When all of a cluster is served at an object, that is one entry for the suffix label itself (the cluster's
+prune bit), not one for each candidate.
 """
 
 from libcpp.vector cimport vector
 
 from xsift.engines.afilter_branch cimport StackBranch, StackObject
 from xsift.engines.afilter_cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNKNOWN
+from xsift.engines.afilter_labels cimport NONE, Link, SuffixNode, label_bit, single
 from xsift.engines.afilter_traverse cimport (
-    CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED, UNFOLDINGS,
-    AFilterScratch, Frame, SuffixState, remember, traverse,
+    CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
+    UNFOLDINGS, AFilterScratch, Frame, SuffixState, remember, traverse,
 )
-from xsift.engines.afilter_view cimport BY_CHILD, BY_DESCENDANT, NONE, PatternView, SuffixNode
+from xsift.engines.afilter_view cimport PatternView
 from xsift.native.tables cimport pack
 from xsift.native.types cimport int32_t, symbol_t, uint8_t, uint32_t
 from xsift.xpath.pattern cimport CHILD, DESCENDANT
 
 cdef enum:
-    LOOK_INTO = 8  # late unfolding looks for served candidates in clusters of up to this many paths
+    LOOK_INTO = 4  # late unfolding looks for served candidates in clusters of up to this many paths
 
 cdef enum Outcome:
     # What came of a suffix label at an object, as bits.
@@ -37,76 +40,77 @@ cdef enum Outcome:
 
 
 cdef int trigger_check_suffixes(PatternView view, AFilterScratch scratch, int32_t number) except -1 nogil:
-    """Checks the one trigger of a new object's label; appends the paths that match to `found`."""
+    """Checks the triggers of a new object; appends the paths that match to `found`."""
     cdef int32_t label = view.axes.nodes[scratch.branch.objects[number].label].suffix
     cdef Frame* frame
-    cdef int32_t child, object
+    cdef const Link* link
+    cdef int32_t object
     if label < 0:
         return 0
-    scratch.counts[TRIGGERS] += 1
     scratch.frames.clear()
     enter(view, scratch, label, number, 1)
     while scratch.frames.size():
         frame = &scratch.frames.back()
         if frame.lower >= 0:
-            child = frame.lower_child
             object = frame.lower
             frame.lower = scratch.branch.objects[object].below
+            enter(view, scratch, frame.lower_label, object, frame.height + 1)
+            continue
+        link = next_link(view, scratch, frame, &object)
+        if link == NULL:
+            leave(view, scratch)
+        elif link.target < 0:
+            try_single(view, scratch, single(link.target), object, frame.height + 1, link.slot & 1)
         else:
-            child = next_child(view, scratch, frame, &object)
-            if child < 0:
-                leave(view, scratch)
-                continue
-        enter(view, scratch, child, object, frame.height + 1)
+            if link.slot & 1 and view.suffixes.nodes[link.target].child_items:
+                frame.lower = scratch.branch.objects[object].below
+                frame.lower_label = link.target
+            enter(view, scratch, link.target, object, frame.height + 1)
     return 0
 
 
-cdef int32_t next_child(PatternView view, AFilterScratch scratch, Frame* frame, int32_t* object) noexcept nogil:
-    """The next child of the frame's label that its object has a pointer for, and where that leads; else NONE."""
+cdef const Link* next_link(PatternView view, AFilterScratch scratch, Frame* frame, int32_t* object) noexcept nogil:
+    """The next link of the frame that can lead somewhere, and the object that it leads to; NULL after the last."""
     cdef const StackObject* objects = scratch.branch.objects.data()
-    cdef const SuffixNode* nodes = view.suffixes.nodes.data()
     cdef const int32_t* pointers = scratch.branch.pointers.data() + objects[frame.object].first_pointer
-    cdef int32_t child
-    while True:
-        if nodes[frame.label].wide or frame.height == 1:
-            child = next_wide_child(view, scratch, frame)
-            if child < 0:
-                return NONE
+    cdef int32_t depth = objects[frame.object].depth
+    cdef bint fresh = frame.fresh
+    cdef const Link* link
+    cdef int32_t next = frame.next
+    cdef int32_t end = frame.end
+    while next < end:
+        if frame.by_pointer:
+            link = link_by_pointer(view, scratch, frame, next)
         else:
-            child = frame.next
-            if child < 0:
-                return NONE
-            frame.next = nodes[child].next_sibling
-        object[0] = pointers[nodes[child].slot]
-        if object[0] < 0:
+            link = &view.suffixes.links[next]
+        next += 1
+        if link == NULL or link.required & scratch.missing:
             continue
-        if nodes[child].axis == CHILD:
-            if objects[object[0]].depth == objects[frame.object].depth - 1:
-                return child
-        elif frame.fresh:
-            if nodes[child].child_items:
-                frame.lower = objects[object[0]].below
-                frame.lower_child = child
-            return child
+        object[0] = pointers[link.slot >> 1]
+        if object[0] >= 0 and (fresh if link.slot & 1 else objects[object[0]].depth == depth - 1):
+            frame.next = next
+            return link
+    frame.next = next
+    return NULL
 
 
-cdef int32_t next_wide_child(PatternView view, AFilterScratch scratch, Frame* frame) noexcept nogil:
-    """The next child of a label with many, by way of the object's pointers: they are few."""
-    cdef int32_t end = <int32_t>scratch.branch.reached_end(frame.object)
-    cdef symbol_t label = scratch.branch.objects[frame.object].label
-    cdef int32_t slot, child
-    cdef uint8_t axis
-    while frame.next >> 1 < end:
-        slot = scratch.branch.reached[frame.next >> 1]
-        axis = frame.next & 1
-        frame.next += 1
-        if frame.height == 1:
-            child = view.axes.edges[label][slot].suffix[axis]
-        else:
-            child = view.suffixes.wide.get(pack(frame.label, slot * 2 + axis), NONE)
-        if child >= 0:
-            return child
-    return NONE
+cdef inline const Link* link_by_pointer(PatternView view, AFilterScratch scratch, const Frame* frame, int32_t next
+                                        ) noexcept nogil:
+    """The link on a pointer's edge and an axis, or NULL: an object has few pointers, a label may have many links."""
+    cdef int32_t slot = scratch.branch.reached[next >> 1]
+    cdef const Link* link
+    cdef int32_t place
+    if frame.height == 1:
+        link = &view.axes.edges[scratch.branch.objects[frame.object].label][slot].triggers[next & 1]
+        if link.target == NONE:
+            return NULL
+        scratch.counts[TRIGGERS] += 1
+        scratch.counts[TRIGGERS_PRUNED] += (link.required & scratch.missing) != 0
+        return link
+    place = view.suffixes.places.get(pack(frame.label, slot * 2 + (next & 1)), NONE)
+    if place < 0:
+        return NULL
+    return &view.suffixes.links[view.suffixes.nodes[frame.label].first_link + place]
 
 
 cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t number, int32_t height
@@ -131,22 +135,59 @@ cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t 
     frame.outcome = NOTHING
     frame.whole = state.removed == 0
     frame.removed_from = <int32_t>scratch.removed.size()
-    if height > 1:  # the object of the trigger itself is new: nothing is known of it
-        if scratch.late:
-            if is_served(view, scratch, &frame):
-                return report(scratch, frame.outcome)
-        elif scratch.early and object.cached & node.prefixes:
-            return unfold(view, scratch, &frame)
+    if height > 1 and scratch.caches and is_served(view, scratch, &frame):
+        return report(scratch, frame.outcome)
     frame.fresh = state.visited != scratch.trigger
     state.visited = scratch.trigger
-    if node.rooted[BY_CHILD] >= 0 and object.depth == 1:
-        frame.outcome |= find(view, scratch, node.rooted[BY_CHILD])
-    if node.rooted[BY_DESCENDANT] >= 0 and frame.fresh:
-        frame.outcome |= find(view, scratch, node.rooted[BY_DESCENDANT])
+    if node.rooted[0] >= 0 and object.depth == 1:
+        frame.outcome |= find(view, scratch, node.rooted[0])
+    if node.rooted[1] >= 0 and frame.fresh:
+        frame.outcome |= find(view, scratch, node.rooted[1])
     frame.lower = NONE
-    frame.next = object.first_reached * 2 if node.wide or height == 1 else node.first_child
+    frame.by_pointer = node.wide or height == 1
+    if frame.by_pointer:
+        frame.next = object.first_reached * 2
+        frame.end = <int32_t>scratch.branch.reached_end(number) * 2
+    else:
+        frame.next = node.first_link
+        frame.end = node.first_link + node.links
     scratch.frames.push_back(frame)
     return 0
+
+
+cdef int try_single(PatternView view, AFilterScratch scratch, int32_t path, int32_t number, int32_t height, bint lower
+                    ) except -1 nogil:
+    """Comes to an object with a suffix that one path alone has; goes on to those below if its axis allows."""
+    cdef int32_t step = view.paths[path].length - height
+    cdef uint32_t verdict
+    if scratch.is_done(view, path):
+        return report(scratch, SKIPPED)
+    if scratch.is_removed[path]:
+        scratch.counts[TRAVERSALS_PRUNED] += 1
+        return 0
+    while True:
+        verdict = verdict_of(view, scratch, path, step, number)
+        if verdict == SUCCESS:
+            return report(scratch, find(view, scratch, path))
+        number = scratch.branch.objects[number].below
+        if not lower or verdict == HOPELESS or number < 0:
+            return 0
+
+
+cdef uint32_t verdict_of(PatternView view, AFilterScratch scratch, int32_t path, int32_t step, int32_t number
+                         ) except? 255 nogil:
+    """Whether a path's steps up to `step` hold with that one at the object: from PRCache, or by a traversal."""
+    cdef int32_t prefix = NONE
+    cdef uint32_t verdict = UNKNOWN
+    if scratch.caches:
+        prefix = view.prefix_of(path, step)
+        if scratch.branch.objects[number].cached & label_bit(prefix):
+            verdict = look_up(scratch, prefix, number)
+    if verdict == UNKNOWN:
+        verdict = traverse(view, scratch, path, step, number, scratch.early)
+        if scratch.caches:
+            remember(scratch, prefix, number, verdict)
+    return verdict
 
 
 cdef int leave(PatternView view, AFilterScratch scratch) except -1 nogil:
@@ -157,13 +198,8 @@ cdef int leave(PatternView view, AFilterScratch scratch) except -1 nogil:
     scratch.frames.pop_back()
     put_back(view, scratch, frame.label, frame.removed_from)
     report(scratch, frame.outcome)
-    if not scratch.caches or frame.height == 1 or (verdict == FAILED and not (frame.fresh and frame.whole)):
-        return 0
-    if node.paths > 1:
-        if scratch.late:
-            remember_cluster(scratch, frame.label, frame.object, verdict)
-    elif frame.outcome != SKIPPED:
-        remember(scratch, prefix_of(view, only_path(view, frame.label), frame.height), frame.object, verdict)
+    if scratch.caches and frame.height > 1 and (verdict == SUCCESS or (frame.fresh and frame.whole)):
+        remember_cluster(scratch, frame.label, frame.object, verdict)
     return 0
 
 
@@ -185,7 +221,7 @@ cdef inline uint8_t find(PatternView view, AFilterScratch scratch, int32_t path)
 
 
 cdef int settle(PatternView view, AFilterScratch scratch, int32_t path) noexcept nogil:
-    cdef int32_t label = view.place[path]
+    cdef int32_t label = view.paths[path].place
     cdef SuffixState* state
     while label >= 0:
         state = &scratch.states[label]
@@ -201,66 +237,33 @@ cdef int settle(PatternView view, AFilterScratch scratch, int32_t path) noexcept
 
 # Clusters and prefixes.
 
-cdef inline int32_t prefix_of(PatternView view, int32_t path, int32_t height) noexcept nogil:
-    """The prefix label of the path's assertion in a suffix label with `height` steps."""
-    return view.assertions[path][view.assertions[path].size() - height].prefix
-
-
-cdef int32_t only_path(PatternView view, int32_t label) noexcept nogil:
-    """The path of a suffix label that clusters one."""
-    cdef const SuffixNode* nodes = view.suffixes.nodes.data()
-    while nodes[label].first_child >= 0:
-        label = nodes[label].first_child
-    return nodes[label].rooted[BY_CHILD] if nodes[label].rooted[BY_CHILD] >= 0 else nodes[label].rooted[BY_DESCENDANT]
-
-
 cdef int list_cluster(PatternView view, AFilterScratch scratch, int32_t label) except -1 nogil:
     """Puts the paths that a suffix label clusters into `cluster`."""
-    cdef const SuffixNode* nodes = view.suffixes.nodes.data()
-    cdef int axis
+    cdef const SuffixNode* node
+    cdef int32_t target, i
     scratch.cluster.clear()
     scratch.pending.clear()
     scratch.pending.push_back(label)
     while scratch.pending.size():
-        label = scratch.pending.back()
+        node = &view.suffixes.nodes[scratch.pending.back()]
         scratch.pending.pop_back()
-        for axis in range(2):
-            if nodes[label].rooted[axis] >= 0:
-                scratch.cluster.push_back(nodes[label].rooted[axis])
-        label = nodes[label].first_child
-        while label >= 0:
-            scratch.pending.push_back(label)
-            label = nodes[label].next_sibling
+        for i in range(2):
+            if node.rooted[i] >= 0:
+                scratch.cluster.push_back(node.rooted[i])
+        for i in range(node.links):
+            target = view.suffixes.links[node.first_link + i].target
+            if target >= 0:
+                scratch.pending.push_back(target)
+            else:
+                scratch.cluster.push_back(single(target))
     return 0
 
 
 cdef int remember_cluster(AFilterScratch scratch, int32_t label, int32_t number, uint32_t verdict) except -1 nogil:
-    """SUCCESS: all of the cluster that holds at the object has been found in this document. FAILED: nothing of it holds."""
+    """SUCCESS: all of the cluster that holds at the object has been found in this document. FAILED: nothing holds."""
     cdef const StackObject* object = &scratch.branch.objects[number]
-    return scratch.cache.put(scratch.branch, CLUSTER | label, object.element, object.depth, verdict)
-
-
-# Early unfolding.
-
-cdef int unfold(PatternView view, AFilterScratch scratch, const Frame* frame) except -1 nogil:
-    """Traverses the paths of a cluster one by one."""
-    cdef int32_t path, prefix
-    cdef uint32_t verdict
-    cdef size_t i
-    scratch.counts[UNFOLDINGS] += 1
-    list_cluster(view, scratch, frame.label)
-    for i in range(scratch.cluster.size()):
-        path = scratch.cluster[i]
-        if scratch.is_done(view, path):
-            report(scratch, SKIPPED)
-            continue
-        prefix = prefix_of(view, path, frame.height)
-        verdict = look_up(scratch, prefix, frame.object)
-        if verdict == UNKNOWN:
-            verdict = traverse(view, scratch, path, view.assertions[path].size() - frame.height, frame.object)
-            remember(scratch, prefix, frame.object, verdict)
-        if verdict == SUCCESS:
-            report(scratch, find(view, scratch, path))
+    scratch.counts[CACHE_EVICTIONS] += scratch.cache.put(
+        scratch.branch, CLUSTER | label, object.element, object.depth, verdict)
     return 0
 
 
@@ -271,27 +274,26 @@ cdef inline uint32_t look_up(AFilterScratch scratch, int32_t prefix, int32_t num
     return verdict
 
 
-# Late unfolding.
-
 cdef bint is_served(PatternView view, AFilterScratch scratch, Frame* frame) except -1 nogil:
-    """Whether PRCache answers for the whole cluster. Otherwise the candidates that it answers for are removed."""
+    """Whether the cluster needs no traversal: it was made before, or PRCache serves, or the cluster is unfolded."""
     cdef const SuffixNode* node = &view.suffixes.nodes[frame.label]
     cdef const StackObject* object = &scratch.branch.objects[frame.object]
-    cdef uint32_t verdict
-    cdef int32_t open_candidates
-    if node.paths > 1:
-        verdict = scratch.cache.find(CLUSTER | frame.label, object.element)
-        scratch.counts[CACHE_LOOKUPS] += 1
-        scratch.counts[CACHE_HITS] += verdict != UNKNOWN
-        if verdict == FAILED or (verdict == SUCCESS and node.twig_paths == 0):
-            scratch.counts[TRAVERSALS_PRUNED] += 1
-            if verdict == SUCCESS:
-                frame.outcome = SKIPPED
-            return True
-    if node.paths > LOOK_INTO or not object.cached & node.prefixes:
+    cdef uint32_t verdict = scratch.cache.find(CLUSTER | frame.label, object.element)
+    scratch.counts[CACHE_LOOKUPS] += 1
+    scratch.counts[CACHE_HITS] += verdict != UNKNOWN
+    if verdict == FAILED or (verdict == SUCCESS and node.twig_paths == 0):
+        scratch.counts[TRAVERSALS_PRUNED] += 1
+        if verdict == SUCCESS:
+            frame.outcome = SKIPPED
+        return True
+    if not object.cached & node.prefixes:
         return False
-    open_candidates = serve(view, scratch, frame)
-    if open_candidates == 0:
+    if scratch.early:
+        unfold(view, scratch, frame)
+        return True
+    if node.paths > LOOK_INTO:
+        return False
+    if serve(view, scratch, frame) == 0:
         scratch.counts[TRAVERSALS_PRUNED] += 1
         scratch.removed.resize(frame.removed_from)
         return True
@@ -299,8 +301,27 @@ cdef bint is_served(PatternView view, AFilterScratch scratch, Frame* frame) exce
     return False
 
 
+# Early unfolding.
+
+cdef int unfold(PatternView view, AFilterScratch scratch, Frame* frame) except -1 nogil:
+    """Traverses the paths of a cluster one by one."""
+    cdef int32_t path
+    cdef size_t i
+    scratch.counts[UNFOLDINGS] += 1
+    list_cluster(view, scratch, frame.label)
+    for i in range(scratch.cluster.size()):
+        path = scratch.cluster[i]
+        if scratch.is_done(view, path):
+            frame.outcome |= SKIPPED
+        elif verdict_of(view, scratch, path, view.paths[path].length - frame.height, frame.object) == SUCCESS:
+            frame.outcome |= find(view, scratch, path)
+    return remember_cluster(scratch, frame.label, frame.object, SUCCESS if frame.outcome else FAILED)
+
+
+# Late unfolding.
+
 cdef int32_t serve(PatternView view, AFilterScratch scratch, Frame* frame) except -1 nogil:
-    """Looks up the candidates of a cluster; appends those that PRCache knows to `removed`. Returns how many are left."""
+    """Looks up a cluster's candidates; appends those that PRCache knows to `removed`. Returns how many are left."""
     cdef int32_t left = 0
     cdef int32_t path
     cdef uint32_t verdict
@@ -313,7 +334,7 @@ cdef int32_t serve(PatternView view, AFilterScratch scratch, Frame* frame) excep
         if scratch.is_done(view, path):
             frame.outcome |= SKIPPED
         else:
-            verdict = look_up(scratch, prefix_of(view, path, frame.height), frame.object)
+            verdict = look_up(scratch, view.prefix_of(path, view.paths[path].length - frame.height), frame.object)
             if verdict == UNKNOWN:
                 left += 1
                 continue
@@ -330,7 +351,7 @@ cdef int remove(PatternView view, AFilterScratch scratch, const Frame* frame) no
     for i in range(frame.removed_from, scratch.removed.size()):
         scratch.counts[REMOVALS] += 1
         scratch.is_removed[scratch.removed[i]] = 1
-        label = view.place[scratch.removed[i]]
+        label = view.paths[scratch.removed[i]].place
         while label != frame.label:
             scratch.states[label].removed += 1
             label = view.suffixes.nodes[label].parent
@@ -341,7 +362,7 @@ cdef int put_back(PatternView view, AFilterScratch scratch, int32_t top, int32_t
     """Undoes the removals from `first` on, which were made at the suffix label `top`."""
     cdef int32_t label
     while <int32_t>scratch.removed.size() > first:
-        label = view.place[scratch.removed.back()]
+        label = view.paths[scratch.removed.back()].place
         scratch.is_removed[scratch.removed.back()] = 0
         scratch.removed.pop_back()
         while label != top:

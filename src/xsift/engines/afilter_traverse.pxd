@@ -4,7 +4,7 @@ from xsift.engines.afilter_branch cimport StackBranch
 from xsift.engines.afilter_cache cimport PRCache
 from xsift.engines.afilter_view cimport PatternView
 from xsift.engines.paths cimport PathScratch
-from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t
+from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum Counter:
     TRIGGERS
@@ -12,6 +12,7 @@ cdef enum Counter:
     TRAVERSALS
     CACHE_LOOKUPS
     CACHE_HITS
+    CACHE_EVICTIONS
     UNFOLDINGS
     REMOVALS
     TRAVERSALS_PRUNED
@@ -28,10 +29,12 @@ cdef struct Frame:
     int32_t label
     int32_t object
     int32_t height        # number of steps in the suffix
-    int32_t next          # the child to look at next; for a wide label, the place in `reached` times two plus the axis
-    int32_t lower         # the next object down the stack of the descendant child at hand, or NONE
-    int32_t lower_child
+    int32_t next          # the link to look at next; by pointer: the place in `reached` times two plus the axis
+    int32_t end           # of the links, or of those in `reached` times two
+    int32_t lower         # the next object down the stack of the descendant link at hand, or NONE
+    int32_t lower_label   # its suffix label
     int32_t removed_from  # how many removals there were before this frame's
+    uint8_t by_pointer    # whether links are found by way of the object's pointers
     uint8_t outcome       # so far
     uint8_t whole         # whether no path of the cluster was removed before
     uint8_t fresh         # whether this trigger comes to the label for the first time
@@ -45,10 +48,10 @@ cdef class AFilterScratch(PathScratch):
     cdef uint32_t trigger             # counts the objects whose triggers were checked
     cdef uint32_t first_trigger       # of this document
     cdef vector[int32_t] at           # by step: the object tried for it
+    cdef uint64_t missing             # one bit a label that is not on the branch, nor the object's own, hashed
     cdef bint caches                  # whether PRCache is used
     # Suffix-compressed deployments:
-    cdef bint early                   # unfolding
-    cdef bint late
+    cdef bint early                   # unfolding; else it is late
     cdef vector[SuffixState] states   # by suffix label
     cdef vector[Frame] frames
     cdef vector[uint8_t] is_removed   # by path
@@ -64,6 +67,7 @@ cdef class AFilterScratch(PathScratch):
 
 
 cdef int trigger_check(PatternView view, AFilterScratch scratch, int32_t number) except -1 nogil
-cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number
-                       ) except? 255 nogil
+# With `caches`, what becomes of the steps before `first` is looked up in PRCache, and remembered there.
+cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number,
+                       bint caches) except? 255 nogil
 cdef int remember(AFilterScratch scratch, int32_t prefix, int32_t number, uint32_t verdict) except -1 nogil

@@ -1,34 +1,35 @@
 """TriggerCheck and Traverse of AFilter, an assertion at a time.
 
-A new stack object triggers the paths whose last label it has. TriggerCheck (Figure 7) drops those that cannot match: an
-empty stack, more steps than the branch is deep. Traverse (Figure 9) follows the pointers of the rest towards q_root.
+A new stack object triggers the paths whose last label it has. TriggerCheck (Figure 7) drops those that cannot match:
+an empty stack, more steps than the branch is deep. Traverse (Figure 9) follows the pointers of the rest towards
+q_root.
 
-The question here is whether a path matches, not in how many ways (afilter_tuples.pyx answers that), so a traversal stops at the
-first success. It can stop at a failure too: when a step with a descendant axis fails at an object, it fails at every object
-below in the stack, since those have fewer ancestors; then other objects for the steps that led here need not be tried.
-That makes a traversal take time in proportion to the path's length and the depth, where Figure 9 without cache is exponential.
+The question here is whether a path matches, not in how many ways (afilter_tuples.pyx answers that), so a traversal
+stops at the first success. It can stop at a failure too: when a step with a descendant axis fails at an object, it
+fails at every object below in the stack, since those have fewer ancestors; then other objects for the steps that led
+here need not be tried. That makes a traversal take time in proportion to the path's length and the depth, where
+Figure 9 without cache is exponential.
 """
 
 from libcpp.vector cimport vector
 
 from xsift.engines.afilter_branch cimport StackBranch, StackObject
 from xsift.engines.afilter_cache cimport FAILED, HOPELESS, SUCCESS, UNKNOWN, PRCache
-from xsift.engines.afilter_view cimport NONE, Assertion, Edge, PatternView, Trigger, label_bit
+from xsift.engines.afilter_labels cimport NONE, label_bit
+from xsift.engines.afilter_view cimport Edge, PatternView, Trigger
 from xsift.engines.paths cimport PathScratch
-from xsift.native.types cimport int32_t, uint8_t, uint32_t, uint64_t
+from xsift.native.types cimport int32_t, uint8_t, uint32_t
 from xsift.xpath.pattern cimport CHILD, DESCENDANT
 
 
 cdef class AFilterScratch(PathScratch):
     """StackBranch, PRCache and the state of the traversal at hand."""
 
-    def __cinit__(self, cache_bytes=None, bint failures_only=False, bint caches=False, bint early=False,
-                  bint late=False):
+    def __cinit__(self, cache_bytes=None, bint failures_only=False, bint caches=False, bint early=False):
         self.branch = StackBranch()
         self.cache = PRCache(cache_bytes, failures_only)
         self.caches = caches and self.cache.largest > 0
         self.early = early and self.caches
-        self.late = late and self.caches
 
 
 cdef int trigger_check(PatternView view, AFilterScratch scratch, int32_t number) except -1 nogil:
@@ -49,35 +50,35 @@ cdef int trigger_check(PatternView view, AFilterScratch scratch, int32_t number)
 cdef int check_edge(PatternView view, AFilterScratch scratch, int32_t number, const vector[Trigger]* triggers
                     ) except -1 nogil:
     cdef StackObject object = scratch.branch.objects[number]
-    cdef uint64_t missing = ~(scratch.branch.labels | label_bit(object.label))
     cdef const Trigger* trigger = triggers.data()
     cdef uint32_t verdict
     cdef int32_t prefix
     cdef size_t i
     scratch.counts[TRIGGERS] += triggers.size()
     for i in range(triggers.size()):
-        if trigger[i].labels & missing or trigger[i].length > object.depth:
+        if trigger[i].labels & scratch.missing or trigger[i].length > object.depth:
             scratch.counts[TRIGGERS_PRUNED] += 1
         elif not scratch.is_done(view, trigger[i].path):
-            verdict = traverse(view, scratch, trigger[i].path, trigger[i].length - 1, number)
+            verdict = traverse(view, scratch, trigger[i].path, trigger[i].length - 1, number, scratch.caches)
             if verdict == SUCCESS:
                 scratch.path_at[trigger[i].path] = scratch.trigger
                 scratch.found.push_back(trigger[i].path)
             if scratch.caches:
-                prefix = view.assertions[trigger[i].path].back().prefix
+                prefix = view.prefix_of(trigger[i].path, trigger[i].length - 1)
                 if view.prefixes.nodes[prefix].uses > 1:  # longer paths will ask for it below this object
                     remember(scratch, prefix, number, verdict)
     return 0
 
 
-cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number
-                       ) except? 255 nogil:
-    """Whether the steps up to `first` hold with that one at the object `number`. A loop, not a recursion: `at` is its stack."""
-    cdef const Assertion* assertions = view.assertions[path].data()
+cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number,
+                       bint caches) except? 255 nogil:
+    """Whether the steps up to `first` hold with that one at the object `number`. A loop, with `at` as its stack."""
+    cdef const int32_t* slots = view.slots.data() + view.paths[path].first
+    cdef const int32_t* prefixes = view.prefix_labels.data() + view.paths[path].first  # read only if `caches`
     cdef const StackObject* objects = scratch.branch.objects.data()
     cdef const int32_t* pointers = scratch.branch.pointers.data()
     cdef int32_t step = first
-    cdef int32_t object = number
+    cdef int32_t object
     cdef int32_t target
     cdef uint32_t verdict
     cdef int32_t* at
@@ -90,13 +91,13 @@ cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, i
         verdict = UNKNOWN
         object = at[step]
         scratch.counts[TRAVERSALS] += 1
-        if scratch.caches and 0 < step < first:
-            verdict = scratch.cache.find(assertions[step].prefix, objects[object].element)
+        if caches and 0 < step < first:
+            verdict = scratch.cache.find(prefixes[step], objects[object].element)
             scratch.counts[CACHE_LOOKUPS] += 1
             scratch.counts[CACHE_HITS] += verdict != UNKNOWN
         if verdict == UNKNOWN:
-            target = pointers[objects[object].first_pointer + (assertions[step].slot >> 1)]
-            if target < 0 or (not assertions[step].slot & DESCENDANT
+            target = pointers[objects[object].first_pointer + (slots[step] >> 1)]
+            if target < 0 or (not slots[step] & DESCENDANT
                               and objects[target].depth != objects[object].depth - 1):
                 # Further down the stack there is no pointer either, unless it is the depth that is wrong.
                 verdict = HOPELESS if target < 0 else FAILED
@@ -106,19 +107,19 @@ cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, i
                 continue
             else:
                 verdict = SUCCESS
-            if scratch.caches and 0 < step < first:
-                remember(scratch, assertions[step].prefix, object, verdict)
+            if caches and 0 < step < first:
+                remember(scratch, prefixes[step], object, verdict)
         # Upwards with the verdict, as far as it decides.
         while step < first:
-            if verdict != SUCCESS and assertions[step + 1].slot & DESCENDANT:
+            if verdict != SUCCESS and slots[step + 1] & DESCENDANT:
                 target = objects[at[step]].below
                 if verdict != HOPELESS and target >= 0:
                     at[step] = target
                     break
                 verdict = HOPELESS
             step += 1
-            if scratch.caches and step < first:
-                remember(scratch, assertions[step].prefix, at[step], verdict)
+            if caches and step < first:
+                remember(scratch, prefixes[step], at[step], verdict)
         else:
             return verdict
 
@@ -127,4 +128,6 @@ cdef int remember(AFilterScratch scratch, int32_t prefix, int32_t number, uint32
     """Enters a prefix label's verdict for an object into PRCache."""
     cdef StackObject* object = &scratch.branch.objects[number]
     object.cached |= label_bit(prefix)
-    return scratch.cache.put(scratch.branch, prefix, object.element, object.depth, verdict)
+    scratch.counts[CACHE_EVICTIONS] += scratch.cache.put(
+        scratch.branch, prefix, object.element, object.depth, verdict)
+    return 0

@@ -1,27 +1,23 @@
 """PatternView: AFilter's index of filter expressions. `afilter.pyx` says what AFilter is.
 
-AxisView is a graph with a node a label. A step of a path, with the label before it, is an assertion (path, step) on the
-edge from the step's label to that one; the assertions of last steps are triggers. The paper joins an incoming candidate
-(path, step) with the local assertions (path, step - 1) of an edge by hashing. A path's assertions stand in an array
-here, and each says which edge it is on, so that the join is an array access.
+AxisView is a graph with a node a label. A step of a path, with the label before it, is an assertion (path, step) on
+the edge from the step's label to that one; the assertions of last steps are triggers. The paper joins an incoming
+candidate (path, step) with the local assertions (path, step - 1) of an edge by hashing. A path's assertions stand in
+an array here, and each says which edge it is on, so that the join is an array access.
 
-PRLabel-tree and SFLabel-tree number the distinct prefixes and the distinct suffixes of the paths. A path has one
-prefix label and one suffix label a step, and the pair of the two is the assertion: no two paths share both. In the
-suffix-compressed AxisView an edge carries suffix labels instead of assertions. A suffix label is a node of the
-SFLabel-tree, and knows the slot of its edge.
+In the suffix-compressed AxisView an edge has one trigger an axis: a suffix label, or a path that shares its last two
+steps with no other. The paths go on from there in the SFLabel-tree, whose labels know the slots of their edges.
 
 Everything is linear in the number of steps, and kept up as paths come and go.
 """
 
 from libcpp.vector cimport vector
 
+from xsift.engines.afilter_labels cimport NONE, Link, PRLabelTree, SFLabelTree, SuffixNode, label_bit, single
 from xsift.engines.paths cimport PathStep
 from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
 from xsift.xpath.pattern cimport CHILD, DESCENDANT
-
-cdef enum:
-    MANY_CHILDREN = 12  # from here on a hash probe for each pointer is cheaper than a look at each child
 
 
 cdef class AxisView:
@@ -55,8 +51,8 @@ cdef class AxisView:
         edge.target = target
         edge.number = number
         edge.assertions = 0
-        edge.suffix[BY_CHILD] = NONE
-        edge.suffix[BY_DESCENDANT] = NONE
+        edge.triggers[0] = Link(slot=NONE, target=NONE, required=0)
+        edge.triggers[1] = Link(slot=NONE, target=NONE, required=0)
         if slot < 0:
             slot = <int32_t>self.edges[source].size()
             self.edges[source].push_back(edge)
@@ -102,127 +98,13 @@ cdef class AxisView:
         return size
 
 
-cdef class PRLabelTree:
-    """The trie of prefixes: a number for every distinct beginning of a path."""
-
-    def __cinit__(self):
-        self.free_label = NONE
-
-    cdef int32_t extend(self, int32_t prefix, symbol_t symbol, uint8_t axis) except -1:
-        """The label of `prefix` and one more step, new or known."""
-        cdef uint64_t key = pack(prefix, symbol * 2 + axis)
-        cdef int32_t label = self.children.get(key, NONE)
-        if label >= 0:
-            return label
-        label = self.free_label
-        if label >= 0:
-            self.free_label = self.nodes[label].parent
-            self.nodes[label] = PrefixNode(prefix, symbol, 0, axis)
-        else:
-            label = <int32_t>self.nodes.size()
-            self.nodes.push_back(PrefixNode(prefix, symbol, 0, axis))
-        self.children.put(key, label)
-        if prefix >= 0:
-            self.nodes[prefix].uses += 1
-        self.used += 1
-        return label
-
-    cdef int release(self, int32_t prefix) except -1:
-        """Takes one use away; labels without use are free again."""
-        cdef PrefixNode* node
-        cdef int32_t parent
-        while prefix >= 0:
-            node = &self.nodes[prefix]
-            node.uses -= 1
-            if node.uses:
-                break
-            parent = node.parent
-            self.children.erase(pack(parent, node.symbol * 2 + node.axis))
-            node.parent = self.free_label
-            self.free_label = prefix
-            self.used -= 1
-            prefix = parent
-        return 0
-
-    def memory(self):
-        return self.nodes.capacity() * sizeof(PrefixNode) + self.children.bytes()
-
-
-cdef class SFLabelTree:
-    """The trie of suffixes: a number for every distinct end of a path, and the paths that have it."""
-
-    def __cinit__(self):
-        self.free_label = NONE
-
-    cdef int32_t find_child(self, int32_t parent, int32_t slot, uint8_t axis) noexcept nogil:
-        cdef int32_t child
-        if self.nodes[parent].wide:
-            return self.wide.get(pack(parent, slot * 2 + axis), NONE)
-        child = self.nodes[parent].first_child
-        while child >= 0 and (self.nodes[child].slot != slot or self.nodes[child].axis != axis):
-            child = self.nodes[child].next_sibling
-        return child
-
-    cdef int32_t new_label(self, int32_t parent, symbol_t symbol, int32_t slot, uint8_t axis) except -1:
-        cdef SuffixNode node = SuffixNode(
-            first_child=NONE, next_sibling=NONE, previous_sibling=NONE, slot=slot, items=0, child_items=0, paths=0,
-            twig_paths=0, parent=parent, symbol=symbol, prefixes=0, axis=axis, wide=0)
-        cdef int32_t label = self.free_label
-        cdef SuffixNode* above
-        node.rooted[BY_CHILD] = NONE
-        node.rooted[BY_DESCENDANT] = NONE
-        if label >= 0:
-            self.free_label = self.nodes[label].next_sibling
-        else:
-            label = <int32_t>self.nodes.size()
-            self.nodes.push_back(node)
-        if parent >= 0:
-            above = &self.nodes[parent]
-            node.next_sibling = above.first_child
-            if node.next_sibling >= 0:
-                self.nodes[node.next_sibling].previous_sibling = label
-            above.first_child = label
-            above.items += 1
-            above.child_items += axis == CHILD
-            if above.wide:
-                self.wide.put(pack(parent, slot * 2 + axis), label)
-        self.nodes[label] = node
-        self.used += 1
-        if parent >= 0 and self.nodes[parent].items > MANY_CHILDREN and not self.nodes[parent].wide:
-            self.widen(parent)
-        return label
-
-    cdef int widen(self, int32_t label) except -1:
-        cdef int32_t child = self.nodes[label].first_child
-        self.nodes[label].wide = 1
-        while child >= 0:
-            self.wide.put(pack(label, self.nodes[child].slot * 2 + self.nodes[child].axis), child)
-            child = self.nodes[child].next_sibling
-        return 0
-
-    cdef int free(self, int32_t label) except -1:
-        """Gives back a label that clusters nothing any more."""
-        cdef SuffixNode* node = &self.nodes[label]
-        cdef SuffixNode* above
-        if node.parent >= 0:
-            above = &self.nodes[node.parent]
-            above.items -= 1
-            above.child_items -= node.axis == CHILD
-            if above.wide:
-                self.wide.erase(pack(node.parent, node.slot * 2 + node.axis))
-            if node.previous_sibling >= 0:
-                self.nodes[node.previous_sibling].next_sibling = node.next_sibling
-            else:
-                above.first_child = node.next_sibling
-            if node.next_sibling >= 0:
-                self.nodes[node.next_sibling].previous_sibling = node.previous_sibling
-        node.next_sibling = self.free_label
-        self.free_label = label
-        self.used -= 1
-        return 0
-
-    def memory(self):
-        return self.nodes.capacity() * sizeof(SuffixNode) + self.wide.bytes()
+cdef uint64_t labels_of(const vector[PathStep]& steps) noexcept nogil:
+    """One bit a label of the path, hashed."""
+    cdef uint64_t labels = 0
+    cdef size_t step
+    for step in range(steps.size()):
+        labels |= label_bit(steps[step].symbol)
+    return labels
 
 
 cdef class PatternView:
@@ -236,24 +118,23 @@ cdef class PatternView:
         self.has_suffixes = has_suffixes
 
     cdef int insert(self, int32_t path, const vector[PathStep]& steps) except -1:
-        cdef int32_t step, slot
+        cdef int32_t length = <int32_t>steps.size()
+        cdef int32_t first = self.new_block(length)
         cdef int32_t prefix = NONE
         cdef symbol_t before = ROOT
-        cdef vector[Assertion] assertions
-        if self.assertions.size() <= <size_t>path:
-            self.assertions.resize(path + 1)
-            self.place.resize(path + 1, NONE)
+        cdef int32_t step
+        if self.paths.size() <= <size_t>path:
+            self.paths.resize(path + 1, PathEntry(0, 0, NONE))
             self.in_twig.resize(path + 1, 0)
-        for step in range(<int32_t>steps.size()):
-            slot = self.axes.add_assertion(steps[step].symbol, before)
+        self.paths[path] = PathEntry(first, length, NONE)
+        for step in range(length):
+            self.slots[first + step] = self.axes.add_assertion(steps[step].symbol, before) * 2 + steps[step].axis
+            before = steps[step].symbol
             if self.has_prefixes:
                 prefix = self.prefixes.extend(prefix, steps[step].symbol, steps[step].axis)
-            assertions.push_back(Assertion(slot * 2 + steps[step].axis, prefix))
-            before = steps[step].symbol
-        if prefix >= 0:
+                self.prefix_labels[first + step] = prefix
+        if self.has_prefixes:
             self.prefixes.nodes[prefix].uses += 1
-        if self.has_prefixes or not self.has_suffixes:
-            self.assertions[path] = assertions
         if self.has_suffixes:
             self.insert_suffixes(path, steps)
         else:
@@ -262,20 +143,36 @@ cdef class PatternView:
         return 0
 
     cdef int delete(self, int32_t path, const vector[PathStep]& steps) except -1:
+        cdef PathEntry entry = self.paths[path]
         cdef int32_t step
         self.mark_twig(path, False)
         if self.has_suffixes:
-            self.delete_suffixes(path, steps)
+            self.delete_suffixes(path)
         else:
             self.delete_trigger(path, steps)
         if self.has_prefixes:
-            self.prefixes.release(self.assertions[path].back().prefix)
-        self.assertions[path].clear()
-        self.assertions[path].shrink_to_fit()
-        for step in range(<int32_t>steps.size()):
+            self.prefixes.release(self.prefix_of(path, entry.length - 1))
+        for step in range(entry.length):
             self.axes.remove_assertion(steps[step].symbol, steps[step - 1].symbol if step else <symbol_t>ROOT)
+        self.free_blocks[entry.length].push_back(entry.first)
+        self.paths[path] = PathEntry(0, 0, NONE)
         self.version += 1
         return 0
+
+    cdef int32_t new_block(self, int32_t length) except -1:
+        """Room for the assertions of a path: where one of that length was before, or at the end."""
+        cdef int32_t first
+        if self.free_blocks.size() <= <size_t>length:
+            self.free_blocks.resize(length + 1)
+        if self.free_blocks[length].size():
+            first = self.free_blocks[length].back()
+            self.free_blocks[length].pop_back()
+            return first
+        first = <int32_t>self.slots.size()
+        self.slots.resize(first + length)
+        if self.has_prefixes:
+            self.prefix_labels.resize(first + length)
+        return first
 
     cdef int mark_twig(self, int32_t path, bint needed) except -1:
         """Notes whether a twig needs the path."""
@@ -283,37 +180,29 @@ cdef class PatternView:
         if self.in_twig[path] == needed:
             return 0
         self.in_twig[path] = needed
-        label = self.place[path] if self.has_suffixes else NONE
+        label = self.paths[path].place if self.has_suffixes else NONE
         while label >= 0:
             self.suffixes.nodes[label].twig_paths += 1 if needed else -1
             label = self.suffixes.nodes[label].parent
         return 0
 
-    cdef int32_t slot(self, const vector[PathStep]& steps, int32_t step) noexcept nogil:
-        """The slot of the edge that the assertion of a step is on."""
-        return self.axes.slot_of(steps[step].symbol, steps[step - 1].symbol if step else <symbol_t>ROOT)
-
     # AxisView with an assertion a path and step.
 
     cdef int insert_trigger(self, int32_t path, const vector[PathStep]& steps) except -1:
-        cdef int32_t step
         cdef int32_t last = <int32_t>steps.size() - 1
-        cdef Edge edge = self.axes.edges[steps[last].symbol][self.slot(steps, last)]
+        cdef Edge edge = self.axes.edges[steps[last].symbol][self.slot_of(path, last) >> 1]
         cdef vector[Trigger]* triggers = self.axes.triggers(edge.number, steps[last].axis)
-        cdef uint64_t labels = 0
-        for step in range(last + 1):
-            labels |= label_bit(steps[step].symbol)
-        self.place[path] = <int32_t>triggers.size()
-        triggers.push_back(Trigger(labels, path, last + 1))
+        self.paths[path].place = <int32_t>triggers.size()
+        triggers.push_back(Trigger(labels_of(steps), path, last + 1))
         return 0
 
     cdef int delete_trigger(self, int32_t path, const vector[PathStep]& steps) except -1:
         cdef int32_t last = <int32_t>steps.size() - 1
-        cdef Edge edge = self.axes.edges[steps[last].symbol][self.slot(steps, last)]
+        cdef Edge edge = self.axes.edges[steps[last].symbol][self.slot_of(path, last) >> 1]
         cdef vector[Trigger]* triggers = self.axes.triggers(edge.number, steps[last].axis)
         cdef Trigger moved = triggers.back()
-        triggers[0][self.place[path]] = moved
-        self.place[moved.path] = self.place[path]
+        triggers[0][self.paths[path].place] = moved
+        self.paths[moved.path].place = self.paths[path].place
         triggers.pop_back()
         if triggers.empty():
             triggers.shrink_to_fit()
@@ -324,65 +213,172 @@ cdef class PatternView:
     cdef int insert_suffixes(self, int32_t path, const vector[PathStep]& steps) except -1:
         cdef int32_t step = <int32_t>steps.size() - 1
         cdef int32_t label = self.axes.nodes[steps[step].symbol].suffix
-        cdef int32_t slot, child
+        cdef int32_t height = 1
+        cdef uint64_t required = labels_of(steps)
+        cdef uint64_t alone
         cdef SuffixNode* node
+        cdef Link* link
         if label < 0:
-            label = self.suffixes.new_label(NONE, steps[step].symbol, NONE, CHILD)
+            label = self.suffixes.new_label(NONE, steps[step].symbol, NONE)
             self.axes.nodes[steps[step].symbol].suffix = label
         while step > 0:
-            slot = self.slot(steps, step)
-            child = self.suffixes.find_child(label, slot, steps[step].axis)
-            if child < 0:
-                child = self.suffixes.new_label(label, steps[step - 1].symbol, slot, steps[step].axis)
-                if self.suffixes.nodes[label].parent < 0:
-                    self.axes.edges[steps[step].symbol][slot].suffix[steps[step].axis] = child
-            label = child
+            link = self.link_of(label, self.slot_of(path, step))
+            if link == NULL:
+                break
             step -= 1
-        node = &self.suffixes.nodes[label]
-        node.rooted[steps[0].axis] = path
-        node.items += 1
-        node.child_items += steps[0].axis == CHILD
-        self.place[path] = label
+            height += 1
+            alone = link.required
+            link.required &= required
+            if link.target >= 0:
+                label = link.target
+            else:
+                label = self.make_cluster(label, height, steps[step].symbol, link, alone)
+        self.attach(label, path, step, required)
         while label >= 0:
             node = &self.suffixes.nodes[label]
             node.paths += 1
             if self.has_prefixes:
-                node.prefixes |= label_bit(self.assertions[path][step].prefix)
+                node.prefixes |= label_bit(self.prefix_of(path, step))
             label = node.parent
             step += 1
         return 0
 
-    cdef int delete_suffixes(self, int32_t path, const vector[PathStep]& steps) except -1:
-        cdef int32_t label = self.place[path]
-        cdef int32_t parent
-        cdef int32_t step = 0
-        cdef SuffixNode* node = &self.suffixes.nodes[label]
-        node.rooted[steps[0].axis] = NONE
-        node.items -= 1
-        node.child_items -= steps[0].axis == CHILD
+    cdef int delete_suffixes(self, int32_t path) except -1:
+        cdef int32_t label = self.paths[path].place
+        cdef int32_t above
+        cdef SuffixNode* node
+        self.detach(label, path, self.paths[path].length - self.height_of(label))
         while label >= 0:
             node = &self.suffixes.nodes[label]
+            above = node.parent
             node.paths -= 1
-            parent = node.parent
             if node.items == 0:
-                if parent < 0:
+                if above >= 0:
+                    self.unlink(above, node.slot)
+                else:
                     self.axes.nodes[node.symbol].suffix = NONE
-                elif self.suffixes.nodes[parent].parent < 0:
-                    self.axes.edges[steps[step + 1].symbol][node.slot].suffix[node.axis] = NONE
                 self.suffixes.free(label)
-            label = parent
-            step += 1
+            label = above
         return 0
 
+    cdef int attach(self, int32_t label, int32_t path, int32_t step, uint64_t required) except -1:
+        """Puts a path under a suffix label, which is at its step `step`."""
+        cdef SuffixNode* node = &self.suffixes.nodes[label]
+        cdef int32_t slot = self.slot_of(path, step)
+        cdef Link link = Link(slot=slot, target=single(path), required=required)
+        self.paths[path].place = label
+        node.items += 1
+        node.child_items += slot & 1 == CHILD
+        if step == 0:
+            node.rooted[slot & 1] = path
+        elif node.parent < 0:
+            self.trigger_link(node.symbol, slot)[0] = link
+        else:
+            self.suffixes.add_link(label, link)
+        return 0
+
+    cdef int detach(self, int32_t label, int32_t path, int32_t step) except -1:
+        cdef int32_t slot = self.slot_of(path, step)
+        cdef SuffixNode* node = &self.suffixes.nodes[label]
+        if step > 0:
+            return self.unlink(label, slot)
+        node.rooted[slot & 1] = NONE
+        node.items -= 1
+        node.child_items -= slot & 1 == CHILD
+        return 0
+
+    cdef int unlink(self, int32_t label, int32_t slot) except -1:
+        cdef SuffixNode* node = &self.suffixes.nodes[label]
+        node.items -= 1
+        node.child_items -= slot & 1 == CHILD
+        if node.parent < 0:
+            self.trigger_link(node.symbol, slot).target = NONE
+            return 0
+        return self.suffixes.remove_link(label, slot)
+
+    cdef int32_t make_cluster(self, int32_t label, int32_t height, symbol_t symbol, Link* link, uint64_t required
+                              ) except -1:
+        """Makes a suffix label where a link led to a single path (with labels `required`): another shares the step."""
+        cdef int32_t path = single(link.target)
+        cdef int32_t step = self.paths[path].length - height
+        cdef int32_t made = self.suffixes.new_label(label, symbol, link.slot)
+        cdef SuffixNode* node = &self.suffixes.nodes[made]
+        link.target = made
+        node.paths = 1
+        node.twig_paths = self.in_twig[path]
+        if self.has_prefixes:
+            node.prefixes = label_bit(self.prefix_of(path, step))
+        self.attach(made, path, step, required)
+        return made
+
+    cdef Link* trigger_link(self, symbol_t symbol, int32_t slot) noexcept nogil:
+        return &self.axes.edges[symbol][slot >> 1].triggers[slot & 1]
+
+    cdef Link* link_of(self, int32_t label, int32_t slot) noexcept nogil:
+        """The link of a suffix label on a slot, or NULL. Valid until the next one is added."""
+        cdef const SuffixNode* node = &self.suffixes.nodes[label]
+        cdef int32_t place
+        cdef Link* link
+        if node.parent < 0:
+            link = self.trigger_link(node.symbol, slot)
+            if link.target == NONE:
+                return NULL
+            return link
+        place = self.suffixes.find_link(label, slot)
+        if place < 0:
+            return NULL
+        return &self.suffixes.links[node.first_link + place]
+
+    cdef int32_t height_of(self, int32_t label) noexcept nogil:
+        """The number of steps of a suffix label."""
+        cdef int32_t height = 0
+        while label >= 0:
+            height += 1
+            label = self.suffixes.nodes[label].parent
+        return height
+
     def memory(self):
-        """Bytes by structure. Tests count with it; what is not built is not there."""
-        cdef int64_t assertions = self.place.capacity() * 4 + self.in_twig.capacity()
+        """Bytes by structure; what a deployment does not build is not there."""
+        cdef int64_t assertions = self.paths.capacity() * sizeof(PathEntry) + self.slots.capacity() * 4
         cdef size_t i
-        for i in range(self.assertions.size()):
-            assertions += sizeof(vector[Assertion]) + self.assertions[i].capacity() * sizeof(Assertion)
+        assertions += self.in_twig.capacity() + self.free_blocks.capacity() * sizeof(vector[int32_t])
+        for i in range(self.free_blocks.size()):
+            assertions += self.free_blocks[i].capacity() * 4
         sizes = {"AxisView": self.axes.memory() + assertions}
         if self.has_prefixes:
-            sizes["PRLabel-tree"] = self.prefixes.memory()
+            sizes["PRLabel-tree"] = self.prefixes.memory() + self.prefix_labels.capacity() * 4
         if self.has_suffixes:
             sizes["SFLabel-tree"] = self.suffixes.memory()
         return sizes
+
+    # What the tests look at.
+
+    def sizes(self):
+        """How many there are of what the index is made of."""
+        return {"edges": self.axes.slots.size(), "assertions": self.axes.assertion_count,
+                "prefix labels": self.prefixes.used, "suffix labels": self.suffixes.used}
+
+    def axis_view(self, paths):
+        """(label, label before) -> assertions (path, step, axis, whether it triggers). `paths` are lists of labels."""
+        cdef int32_t path, step, slot
+        edges = {}
+        for path, labels in enumerate(paths):
+            for step, label in enumerate(labels):
+                slot = self.slot_of(path, step)
+                edge = (label, self.axes.edges[label][slot >> 1].target)
+                last = step == len(labels) - 1
+                edges.setdefault(edge, []).append((path, step, "//" if slot & 1 else "/", last))
+        return edges
+
+    def prefix_labels_of(self, int32_t path):
+        """The prefix label of each of the path's steps."""
+        return [self.prefix_of(path, step) for step in range(self.paths[path].length)]
+
+    def suffix_labels_of(self, int32_t path):
+        """The suffix label of each of the path's steps; None for suffixes that no other path has."""
+        cdef int32_t label = self.paths[path].place
+        labels = []
+        while label >= 0:
+            labels.append(label)
+            label = self.suffixes.nodes[label].parent
+        return [None] * (self.paths[path].length - len(labels)) + labels

@@ -1,0 +1,531 @@
+"""AFilter: the paper's worked examples, every option against the reference, path-tuples, growth of its structures."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import DESCENDANT, Element, Twig, differences, random_element, random_twig
+from xsift.document.events import Document
+from xsift.engines.afilter import AFilter
+from xsift.engines.reference import Evaluation, Tree
+from xsift.errors import EngineError
+from xsift.xpath.pattern import Pattern
+from xsift.xpath.symbols import Symbols
+
+DEPLOYMENTS = ("nc-ns", "nc-suf", "pre-ns", "pre-suf-early", "pre-suf-late")
+Q_ROOT = -1
+END = -1
+
+
+def options() -> Iterator[dict[str, object]]:
+    """Every deployment with every kind of cache, from none to as large as it likes."""
+    for deployment in DEPLOYMENTS:
+        if deployment.startswith("nc"):
+            yield {"deployment": deployment}
+        else:
+            for cache, cache_bytes in itertools.product(("all", "failures"), (None, 0, 64, 4096)):
+                yield {"deployment": deployment, "cache": cache, "cache_bytes": cache_bytes}
+
+
+class Filters:
+    """An engine with linear paths given as text; labels, documents and answers in letters."""
+
+    def __init__(self, *texts: str, deployment: str = "nc-ns", **rest: object) -> None:
+        self.symbols = Symbols()
+        self.engine = AFilter(deployment=deployment, **rest)
+        self.keys = [self.engine.add(self.pattern(text)) for text in texts]
+
+    def pattern(self, text: str) -> Pattern:
+        twig: Twig | None = None
+        for axis, name in reversed(re.findall(r"(//|/)([^/]+)", text)):
+            twig = Twig(name, DESCENDANT if axis == "//" else 0, [twig] if twig else [])
+        assert twig is not None
+        return twig.pattern(self.symbols)
+
+    def codes(self, tags: str) -> list[int]:
+        """Start tags are letters, end tags a full stop."""
+        return [END if tag == "." else self.symbols.element(tag) for tag in tags]
+
+    def document(self, tags: str) -> Document:
+        codes = self.codes(tags)
+        return Document(codes + [END] * (len(codes) - 2 * codes.count(END)))
+
+    def name(self, label: int) -> str:
+        return "root" if label == Q_ROOT else self.symbols.text(label)
+
+    def stacks(self, tags: str) -> dict[str, list[tuple[int, int, dict[str, int | None]]]]:
+        return {
+            self.name(label): [
+                (element, depth, {self.name(target): at for target, at in pointers.items()})
+                for element, depth, pointers in objects
+            ]
+            for label, objects in self.engine.stack_branch(self.codes(tags)).items()
+        }
+
+    def work(self, tags: str, tag: str = "") -> dict[str, int]:
+        """The counters after `tags`; with `tag`, what this one tag more adds."""
+        before = self.engine.work(self.codes(tags))
+        if not tag:
+            return before
+        after = self.engine.work(self.codes(tags + tag))
+        return {name: after[name] - before[name] for name in after}
+
+    def match(self, tags: str) -> list[int]:
+        return [self.keys.index(key) for key in self.engine.match(self.document(tags)).tolist()]
+
+    def tuples(self, query: int, tags: str) -> list[tuple[int, ...]]:
+        return list(self.engine.tuples(self.document(tags), self.keys[query]))
+
+
+EXAMPLE_1 = ("//d//a//b", "//a//b//a//b", "//a//b/c", "/a/*/c")
+EXAMPLE_7 = ("//a//b//c", "//a//b//d", "//e//a//b//d")
+
+
+# The worked examples. Queries count from 0 here: the paper's q1 is 0.
+
+
+def test_example_1_axis_view() -> None:
+    filters = Filters(*EXAMPLE_1)
+    view = {
+        (filters.name(source), filters.name(target)): assertions
+        for (source, target), assertions in filters.engine.axis_view().items()
+    }
+    assert view == {
+        ("d", "root"): [(0, 0, "//", False)],
+        ("a", "root"): [(1, 0, "//", False), (2, 0, "//", False), (3, 0, "/", False)],
+        ("a", "d"): [(0, 1, "//", False)],
+        ("a", "b"): [(1, 2, "//", False)],
+        ("b", "a"): [(0, 2, "//", True), (1, 1, "//", False), (1, 3, "//", True), (2, 1, "//", False)],
+        ("c", "b"): [(2, 2, "/", True)],
+        ("c", "*"): [(3, 2, "/", True)],
+        ("*", "a"): [(3, 1, "/", False)],
+    }
+
+
+def test_example_2_prefix_and_suffix_labels() -> None:
+    engine = Filters(*EXAMPLE_1, deployment="pre-suf-late").engine
+    prefixes = [engine.prefix_labels(path) for path in range(4)]
+    assert prefixes[1][:2] == prefixes[2][:2]  # //a and //a//b
+    assert len({label for labels in prefixes for label in labels}) == engine.sizes()["prefix labels"] == 3 + 4 + 1 + 3
+    suffixes = [engine.suffix_labels(path) for path in range(4)]
+    assert suffixes[0][1:] == suffixes[1][2:]  # //a//b ends both
+    assert suffixes[2][2] == suffixes[3][2]  # c does
+    assert suffixes[0][0] is None  # //d//a//b is one path's alone
+    assert suffixes[2][:2] == suffixes[3][:2] == [None, None]
+
+
+def test_example_3_stack_branch_after_each_start_tag() -> None:
+    filters = Filters(*EXAMPLE_1)
+    root = (0, 0, {})
+    first_a = (1, 1, {"d": None, "root": 0, "b": None})
+    second_a = (3, 3, {"d": 2, "root": 0, "b": None})
+    stars = [(1, 1, {"a": None}), (2, 2, {"a": 1}), (3, 3, {"a": 1}), (4, 4, {"a": 3}), (5, 5, {"a": 3})]
+    assert filters.stacks("") == {"root": [root]}
+    assert filters.stacks("a") == {"root": [root], "a": [first_a], "*": stars[:1]}
+    assert filters.stacks("ad") == {"root": [root], "a": [first_a], "d": [(2, 2, {"root": 0})], "*": stars[:2]}
+    after_b = {
+        "root": [root], "a": [first_a, second_a], "d": [(2, 2, {"root": 0})], "b": [(4, 4, {"a": 3})], "*": stars[:4]
+    }  # fmt: skip
+    assert filters.stacks("adab") == after_b
+    assert filters.stacks("adabc") == {**after_b, "c": [(5, 5, {"b": 4, "*": 4})], "*": stars}
+
+
+def test_example_4_end_tag_restores_the_stacks() -> None:
+    filters = Filters(*EXAMPLE_1)
+    assert filters.stacks("adabc.") == filters.stacks("adab")
+    assert filters.stacks("adabc.....") == filters.stacks("")
+
+
+def test_example_5_only_last_labels_trigger() -> None:
+    filters = Filters(*EXAMPLE_1)
+    assert filters.work("ada")["triggers"] == 0
+    assert filters.work("ada", "b")["triggers"] == 2  # (q1, 2) and (q2, 3), not (q2, 1) and (q3, 1)
+
+
+def test_example_6_traversal() -> None:
+    filters = Filters(*EXAMPLE_1)
+    work = filters.work("ada", "b")
+    assert work["paths matched"] == 1
+    assert filters.match("adab") == [0]
+    assert filters.tuples(0, "adab") == [(2, 3, 4)]  # d1, a2, b1
+    assert filters.tuples(1, "adab") == []
+    # q1 at b1, a2 and d1; q2 at b1 and a2, where no pointer leads to a b. So a1, with fewer ancestors, is not tried.
+    assert work["traversals"] == 3 + 2
+
+
+def test_trigger_pruning_by_depth_and_by_empty_stacks() -> None:
+    filters = Filters("//a//b//c", "//d//c")
+    work = filters.work("b", "c")
+    assert (
+        work["triggers"] == work["triggers pruned"] == 1
+    )  # no a; the second has no pointer: it does not even trigger
+    assert work["traversals"] == 0
+    assert filters.work("dc", "c")["triggers pruned"] == 0
+    filters = Filters("//a//a//a//c")
+    assert filters.work("aa", "c")["triggers pruned"] == 1  # four steps, three levels
+
+
+def test_example_7_prefix_sharing() -> None:
+    filters = Filters(*EXAMPLE_7, deployment="pre-ns")
+    prefixes = [filters.engine.prefix_labels(path) for path in range(3)]
+    assert prefixes[0][:2] == prefixes[1][:2]
+    assert len({label for labels in prefixes for label in labels}) == 3 + 1 + 4
+    # (q2, 1) at b1 is served from what (q1, 1) left there; (q3, 2) is not.
+    work = filters.work("eabc.", "d")
+    assert work["cache look-ups"] == 1 + 2
+    assert work["cache hits"] == 1
+    assert filters.match("eabc.d") == [0, 1, 2]
+
+
+def test_example_8_suffix_sharing() -> None:
+    texts = ("//a//b", "//a//b//a//b", "//c//a//b")
+    suffixes = [Filters(*texts, deployment="nc-suf").engine.suffix_labels(path) for path in range(3)]
+    assert suffixes[0] == suffixes[1][2:] == suffixes[2][1:]
+    assert Filters(*texts).work("caba", "b")["triggers"] == 3
+    assert Filters(*texts, deployment="nc-suf").work("caba", "b")["triggers"] == 1
+    for deployment in DEPLOYMENTS:
+        assert Filters(*texts, deployment=deployment).match("caba") == [0, 2]
+        assert Filters(*texts, deployment=deployment).match("cabab") == [0, 1, 2]
+
+
+def test_example_9_suffix_clusters_hide_prefixes() -> None:
+    engine = Filters(*EXAMPLE_7, deployment="pre-suf-late").engine
+    assert engine.prefix_labels(0)[1] == engine.prefix_labels(1)[1] != engine.prefix_labels(2)[2]
+    assert engine.suffix_labels(1)[1] == engine.suffix_labels(2)[2] is not None
+    assert engine.suffix_labels(0)[1] is None
+
+
+def test_example_10_early_unfolding() -> None:
+    filters = Filters(*EXAMPLE_7, "//f//d", "//g//f//d", deployment="pre-suf-early")
+    assert filters.work("eabc")["unfoldings"] == 0
+    work = filters.work("gfeabc.", "d")
+    assert work["unfoldings"] == 1  # b//d, since (q2, 1) can be served at b1; f//d goes on as a cluster
+    assert work["cache hits"] >= 1
+    assert filters.match("gfeabc.d") == [0, 1, 2, 3, 4]
+    assert filters.match("fabc.d") == [0, 1, 3]
+
+
+def test_example_11_late_unfolding() -> None:
+    filters = Filters(*EXAMPLE_7, deployment="pre-suf-late")
+    work = filters.work("eabc.", "d")
+    assert work["unfoldings"] == 0
+    assert work["cache hits"] == 1  # (q2, 1) at b1
+    assert work["removals"] == 1  # from the cluster, which is traversed for (q3, 2)
+    assert filters.match("eabc.d") == [0, 1, 2]
+    assert filters.match("abc.d") == [0, 1]
+
+
+def test_example_12_no_look_ups_for_prefixes_of_what_was_removed() -> None:
+    # //a is known at a1 because of the last path, and a prefix of both (q2, 0) and (q3, 1) could be asked for there.
+    filters = Filters(*EXAMPLE_7, "//a//x", deployment="pre-suf-late")
+    removed = filters.work("eax.bc.", "d")
+    assert removed["removals"] == 1
+    # The clusters b//d at b1 and a//b//d at a1; at b1 both candidates; at a1 (q3, 1) alone.
+    assert removed["cache look-ups"] == 2 + 2 + 1
+    kept = filters.work("eax.b", "d")
+    assert kept["removals"] == 1  # (q2, 0) at a1
+    assert kept["cache look-ups"] == 2 + 2
+
+
+def test_example_13_no_traversal_when_all_candidates_are_removed() -> None:
+    texts = ("//a//b//c", "/a//b//f", "//a//b//d", "/a//b//d", "//e//b//d")
+    filters = Filters(*texts, deployment="pre-suf-late")
+    work = filters.work("eabc.f.", "d")
+    assert work["removals"] == 2  # a//b//d clusters two paths, and both are served at b1
+    assert work["traversals pruned"] == 1  # so it is not traversed
+    assert filters.match("eabc.f.d") == [0, 2, 4]
+
+
+def test_a_cluster_is_traversed_once_for_siblings() -> None:
+    texts = ("//a//b//d", "/c//b//d", "//e//b//d", "//b/d", "/a/b/d", "//c//b//d")
+    filters = Filters(*texts, deployment="pre-suf-late")
+    first, second = filters.work("eab", "d"), filters.work("eabd.", "d")
+    assert first["traversals pruned"] == 0
+    assert second["traversals pruned"] > 0
+    assert second["traversals"] < first["traversals"]
+
+
+# Exactness.
+
+
+@pytest.mark.parametrize(
+    "chosen", list(options()), ids=lambda chosen: "-".join(str(value) for value in chosen.values())
+)
+@pytest.mark.parametrize("linear", [True, False], ids=["linear", "twigs"])
+def test_no_option_changes_an_answer(chosen: dict[str, object], linear: bool) -> None:
+    for seed in range(2):
+        found = differences(AFilter(**chosen), random.Random(seed), 6, linear=linear)
+        assert not found, found[:3]
+
+
+def deep_element(rng: random.Random, names: str, size: int, depth: int) -> Element:
+    """A document of `size` elements that goes down to `depth` over and over again."""
+    root = Element(rng.choice(names))
+    open_elements = [root]
+    for _ in range(size - 1):
+        if len(open_elements) >= depth:
+            del open_elements[rng.randrange(1, depth) :]
+        while len(open_elements) > 1 and rng.random() < 0.25:
+            open_elements.pop()
+        element = Element(rng.choice(names), [name for name in "xy" if rng.random() < 0.2])
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
+    return root
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_deep_recursive_documents(seed: int) -> None:
+    rng = random.Random(seed)
+    symbols = Symbols()
+    patterns: list[Pattern] = []
+    for number in range(60):
+        twig = random_twig(rng, names="ab", depth=rng.choice([3, 6, 10]), width=2, linear=number % 3 > 0)
+        pattern = twig.pattern(symbols)
+        if len(pattern) < 40 and pattern not in patterns:
+            patterns.append(pattern)
+    engines = [AFilter(**chosen) for chosen in options()]
+    keys = [[engine.add(pattern) for pattern in patterns] for engine in engines]
+    for _ in range(2):
+        element = deep_element(rng, "ab", 200, 50)
+        document = element.document(symbols)
+        tree = Tree(document.events)
+        expected = [Evaluation(pattern, tree).matches() for pattern in patterns]
+        for engine, its_keys in zip(engines, keys, strict=True):
+            matched = set(engine.match(document).tolist())
+            actual = [key in matched for key in its_keys]
+            assert actual == expected, (engine.deployment, engine.cache, engine.cache_bytes, element.xml())
+
+
+def many_paths(rng: random.Random, symbols: Symbols, number: int, names: str) -> list[Pattern]:
+    patterns: dict[bytes, Pattern] = {}
+    while len(patterns) < number:
+        pattern = random_twig(rng, names=names, depth=7, conditions="", linear=True).pattern(symbols)
+        patterns[pattern.key] = pattern
+    return list(patterns.values())
+
+
+@pytest.mark.parametrize("names", ["ab", "abcdef"])
+def test_many_paths_of_few_names(names: str) -> None:
+    """Large clusters whose paths share prefixes across clusters, so that a wrong entry of PRCache is asked for again.
+
+    A path already found at one object must not count as holding at another: its prefix would be cached there,
+    and another path that shares it would match for no reason.
+    """
+    rng = random.Random(names)
+    symbols = Symbols()
+    patterns = many_paths(rng, symbols, 800, names)
+    engines = [AFilter(**chosen) for chosen in options()]
+    for engine in engines:
+        for pattern in patterns:
+            engine.add(pattern)
+    for _ in range(3):
+        document = random_element(rng, names=names, size=120, deep=0.8, conditions="").document(symbols)
+        answers = {tuple(engine.match(document).tolist()) for engine in engines}
+        tree = Tree(document.events)
+        assert answers == {tuple(key for key, pattern in enumerate(patterns) if Evaluation(pattern, tree).matches())}
+
+
+def test_time_of_a_failing_traversal_is_not_exponential() -> None:
+    for chosen in options():
+        filters = Filters("/b" + "//a" * 20, "//b/a" + "//a/a" * 10, **chosen)
+        assert filters.match("a" * 60) == []
+        assert filters.work("a" * 60)["traversals"] < 200_000
+
+
+def test_end_tags_without_start_tags_do_no_harm() -> None:
+    for deployment in DEPLOYMENTS:
+        filters = Filters("//a/b", deployment=deployment)
+        assert filters.engine.match(Document([END, END, *filters.codes("ab.."), END])).tolist() == [0]
+        assert filters.engine.match(Document(filters.codes("ab"))).tolist() == [0]
+        assert filters.engine.match(Document(filters.codes("b"))).tolist() == []  # nothing is left of the one before
+
+
+# Additions and removals.
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
+def test_removing_everything_leaves_nothing(deployment: str) -> None:
+    rng = random.Random(3)
+    symbols = Symbols()
+    engine = AFilter(deployment=deployment)
+    for _ in range(3):
+        patterns = {pattern.key: pattern for pattern in (random_twig(rng).pattern(symbols) for _ in range(200))}
+        keys = [engine.add(pattern) for pattern in patterns.values()]
+        size = engine.sizes()
+        assert size["assertions"] > 0
+        rng.shuffle(keys)
+        for key in keys:
+            engine.remove(key)
+        assert set(engine.sizes().values()) == {0}
+        assert engine.axis_view() == {}
+        assert engine.match(random_element(rng).document(symbols)).tolist() == []
+
+
+def test_labels_with_many_links() -> None:
+    """A suffix label with hundreds of suffixes of one step more, added and removed."""
+    for deployment in DEPLOYMENTS:
+        symbols = Symbols()
+        engine = AFilter(deployment=deployment)
+        names = [f"n{number}" for number in range(300)]
+        keys = {}
+        for name in names:
+            for axis in (0, 1):
+                tail = Twig("a", axis, [Twig("b")])
+                keys[name, axis] = engine.add(Twig(name, 1, [tail]).pattern(symbols))
+        b, a = symbols.element("b"), symbols.element("a")
+        for name in names[::2]:
+            engine.remove(keys.pop((name, 1)))
+        for number in (0, 1, 7, 298, 299):
+            codes = [symbols.element(names[number]), a, b, a, b, *[END] * 5]
+            expected = {keys[key] for key in ((names[number], 0), (names[number], 1)) if key in keys}
+            assert set(engine.match(Document(codes)).tolist()) == expected
+
+
+def test_a_path_of_a_twig_is_reported_at_every_element() -> None:
+    """A path that is a pattern of its own and a twig's branch: the one rests after a match, the other may not."""
+    for chosen in options():
+        symbols = Symbols()
+        engine = AFilter(**chosen)
+        path = Twig("a", 1, [Twig("b", 1)])
+        linear = engine.add(path.pattern(symbols))
+        twig = engine.add(Twig("a", 1, [Twig("b", 1), Twig("c")]).pattern(symbols))
+        element = Element("r", [], [
+            Element("a", [], [Element("b")]), Element("a", [], [Element("b"), Element("b"), Element("c")])
+        ])  # fmt: skip
+        assert set(engine.match(element.document(symbols)).tolist()) == {linear, twig}
+        engine.remove(twig)
+        assert engine.match(element.document(symbols)).tolist() == [linear]
+        assert engine.work(element.codes(symbols))["paths matched"] == 1
+
+
+# Path-tuples.
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
+def test_tuples_are_those_of_the_reference(deployment: str) -> None:
+    rng = random.Random(7)
+    symbols = Symbols()
+    for _ in range(60):
+        pattern = random_twig(rng, names="ab", linear=True).pattern(symbols)
+        engine = AFilter(deployment=deployment)
+        engine.add(random_twig(rng, names="ab").pattern(symbols))
+        if len(engine) and engine.refuses(pattern):
+            continue
+        key = engine.add(pattern)
+        document = random_element(rng, names="ab", size=20, deep=0.7).document(symbols)
+        steps = [step for step, (_, _, _, is_condition) in enumerate(pattern.steps) if not is_condition]
+        expected = sorted(Evaluation(pattern, Tree(document.events)).tuples(steps[-1]))
+        assert sorted(engine.tuples(document, key)) == expected
+        assert sorted(engine.tuples(document, key, limit=3)) == sorted(list(engine.tuples(document, key))[:3])
+        assert bool(expected) == (key in engine.match(document))
+
+
+def test_tuples_are_lazy() -> None:
+    filters = Filters("//a" * 12, "/b" + "//a" * 12)
+    document = filters.document("a" * 60)  # 60 over 12 is 1.4e12
+    first = list(itertools.islice(filters.engine.tuples(document, 0), 1000))
+    assert len(set(first)) == 1000
+    assert first[0] == tuple(range(1, 13))
+    assert len(list(filters.engine.tuples(document, 0, limit=10))) == 10
+    assert list(filters.engine.tuples(document, 0, limit=0)) == []
+    assert list(filters.engine.tuples(document, 1)) == []
+
+
+def test_tuples_say_what_they_cannot_do() -> None:
+    filters = Filters("//a//b")
+    document = filters.document("ab")
+    with pytest.raises(EngineError, match="unknown-key"):
+        filters.engine.tuples(document, 5)
+    with pytest.raises(EngineError, match="bad-limit"):
+        filters.engine.tuples(document, 0, limit=-1)
+    twig = filters.engine.add(Twig("a", 0, [Twig("b"), Twig("c")]).pattern(filters.symbols))
+    with pytest.raises(EngineError, match="not-linear"):
+        filters.engine.tuples(document, twig)
+    tuples = filters.engine.tuples(document, 0)
+    filters.engine.remove(twig)
+    with pytest.raises(EngineError, match="index-changed"):
+        next(tuples)
+
+
+# Options and growth.
+
+
+def test_options_are_checked() -> None:
+    assert AFilter().deployment == "pre-suf-late"
+    for name, wrong in (("deployment", "pre"), ("cache", "some"), ("cache_bytes", -1), ("cache_bytes", "1k")):
+        with pytest.raises(EngineError, match="bad-option"):
+            AFilter(**{name: wrong})
+    with pytest.raises(EngineError, match="unknown-option"):
+        AFilter(size=3)
+
+
+def test_the_cache_keeps_to_its_limit() -> None:
+    rng = random.Random(11)
+    symbols = Symbols()
+    patterns = many_paths(rng, symbols, 800, "abcd")
+    documents = [random_element(rng, "abcd", 300, 0.8, "").document(symbols) for _ in range(3)]
+    hits, evictions = [], []
+    for cache_bytes in (0, 64, 1024, 16384, 10**30):
+        engine = AFilter(deployment="pre-ns", cache_bytes=cache_bytes)
+        for pattern in patterns:
+            engine.add(pattern)
+        for document in documents:
+            engine.match(document)
+        counters = engine.counters()
+        assert engine.memory()["run-time PRCache"] <= cache_bytes
+        hits.append(counters["cache hits"])
+        evictions.append(counters["cache evictions"])
+    assert hits == sorted(hits)
+    assert hits[0] == 0 < hits[1] < hits[-1]
+    assert evictions[0] == 0
+    assert evictions[1:] == sorted(evictions[1:], reverse=True)
+    assert evictions[-1] < evictions[1] / 100
+
+
+def test_structures_grow_linearly_with_the_filters() -> None:
+    """The index is linear in the size of the filters (section 3.2); StackBranch does not depend on it (4.2.2)."""
+    rng = random.Random(2)
+    symbols = Symbols()
+    names = "abcdefgh"
+    patterns = many_paths(rng, symbols, 4000, names)
+    element = random_element(rng, names, 100, 0.8, "")
+    codes = element.codes(symbols)
+    for deployment in DEPLOYMENTS:
+        index_bytes: list[int] = []
+        for number in (1000, 2000, 4000):
+            engine = AFilter(deployment=deployment)
+            for pattern in patterns[:number]:
+                engine.add(pattern)
+            steps = sum(len(pattern) for pattern in patterns[:number])
+            sizes = engine.sizes()
+            assert sizes["assertions"] == steps
+            assert sizes["prefix labels"] <= steps
+            assert sizes["suffix labels"] <= steps
+            assert sizes["edges"] <= (len(names) + 1) * (len(names) + 2)
+            memory = engine.memory()
+            index_bytes.append(sum(size for name, size in memory.items() if not name.startswith("run-time")))
+            for length in range(1, len(codes), 19):
+                stacks = engine.stack_branch(codes[:length])
+                depth = sum(1 if code >= 0 else -1 for code in codes[:length])
+                objects = [stack_object for stack in stacks.values() for stack_object in stack]
+                assert len(objects) <= 2 * depth + 1
+                assert sum(len(pointers) for _, _, pointers in objects) <= 2 * depth * (len(names) + 2)
+        for smaller, larger in itertools.pairwise(index_bytes):
+            assert larger <= 2.5 * smaller  # capacities double, so exactly 2 is not to be had
+
+
+def test_counters_and_memory_have_the_papers_names() -> None:
+    filters = Filters(*EXAMPLE_1, deployment="pre-suf-late")
+    filters.match("adabc")
+    assert set(filters.engine.counters()) == {
+        "triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache evictions", "unfoldings",
+        "removals", "traversals pruned", "paths matched",
+    }  # fmt: skip
+    assert set(filters.engine.memory()) >= {
+        "AxisView", "PRLabel-tree", "SFLabel-tree", "run-time StackBranch", "run-time PRCache"
+    }  # fmt: skip
