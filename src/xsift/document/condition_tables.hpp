@@ -44,6 +44,7 @@ class ConditionTables {
         std::unique_ptr<ValueTests> some, first;  // tests of any value; tests of the first value, or of ""
         std::vector<int32_t> negated;   // tests whose failure is asked for
         int32_t absent_place = -1;      // in its group's `absent`, if it is there
+        bool unprepared = false;        // whether it is in ConditionTables::unprepared
     };
     struct Group {
         std::vector<int32_t> absent;    // attribute slots that say something also where the attribute is missing
@@ -58,7 +59,7 @@ class ConditionTables {
     FlatMap<int32_t> group_of_name;     // element name symbol -> group
     FlatMap<int32_t> attribute_slots;   // pack(group, attribute number) -> slot
     BytesTable attributes;              // expanded names of attributes that were ever asked for
-    std::vector<int32_t> unprepared;    // slots with new needles
+    std::vector<int32_t> unprepared;    // slots whose needles changed
 
     int32_t new_slot(int32_t group, const Condition& condition) {
         Slot slot;
@@ -120,6 +121,12 @@ class ConditionTables {
             absent.pop_back();
             slot.absent_place = -1;
         }
+    }
+
+    void needs_preparing(int32_t number) {
+        if (slots[number].unprepared) return;
+        slots[number].unprepared = true;
+        unprepared.push_back(number);
     }
 
     static void append_code(int32_t symbol, std::vector<int32_t>& codes) { codes.push_back(-symbol - 1); }
@@ -191,7 +198,7 @@ class ConditionTables {
             if (!values) values = std::make_unique<ValueTests>(slot, wanted.converted);
             values->add(number, registry.tests);
             ++groups[group].tests_of[condition.subject];
-            if (condition.comparison == COMPARE_CONTAINS) unprepared.push_back(slot);
+            if (condition.comparison == COMPARE_CONTAINS) needs_preparing(slot);
         }
         Test& test = registry.tests[number];
         if (condition.negated) {
@@ -224,7 +231,7 @@ class ConditionTables {
             auto& values = condition.converted ? slots[slot].first : slots[slot].some;
             values->remove(number, registry.tests);
             if (values->size() == 0) values.reset();
-            else if (condition.comparison == COMPARE_CONTAINS) unprepared.push_back(slot);
+            else if (condition.comparison == COMPARE_CONTAINS) needs_preparing(slot);
             --groups[group].tests_of[condition.subject];
             registry.remove(number);
         }
@@ -235,6 +242,7 @@ class ConditionTables {
         for (const int32_t slot : unprepared) {
             if (slots[slot].some) slots[slot].some->prepare();
             if (slots[slot].first) slots[slot].first->prepare();
+            slots[slot].unprepared = false;
         }
         unprepared.clear();
         unprepared.shrink_to_fit();
@@ -302,12 +310,6 @@ class ConditionTables {
                    (slot.first ? slot.first->bytes() : 0);
         return sum;
     }
-};
-
-// A condition that is asked for, and of which names (0 is `*`), each with how often.
-struct AskedCondition {
-    Condition condition;
-    std::vector<std::pair<int32_t, int32_t>> names;
 };
 
 }  // namespace xsift

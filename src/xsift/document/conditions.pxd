@@ -1,4 +1,3 @@
-from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from xsift.native.tables cimport FlatMap
@@ -10,7 +9,7 @@ from xsift.xpath.symbols cimport Symbols
 # them these classes are names only. A kernel that calls their methods includes the header itself.
 cdef extern from * nogil:
     """
-    namespace xsift { class ConditionTables; struct ConditionScratch; struct AskedCondition; struct AttributeValue; }
+    namespace xsift { class ConditionTables; struct ConditionScratch; struct AttributeValue; }
     """
     cdef enum:
         WANTS_ATTRIBUTES "xsift::WANTS_ATTRIBUTES"
@@ -26,11 +25,6 @@ cdef extern from * nogil:
     cdef cppclass ConditionScratch "xsift::ConditionScratch":
         ConditionScratch() except +
         vector[int32_t] held
-
-    cdef cppclass AskedCondition "xsift::AskedCondition":
-        AskedCondition() except +
-        Condition condition
-        vector[pair[int32_t, int32_t]] names
 
     cdef cppclass ConditionTables "xsift::ConditionTables":
         ConditionTables() except +
@@ -52,19 +46,29 @@ cdef extern from * nogil:
         size_t index_bytes()
 
 
+# A condition is asked of a name, so many times. The requests for one condition are a linked list.
+cdef struct Request:
+    symbol_t name  # 0 is `*`
+    int32_t count  # at least 1; 0 in a place that is free
+    int32_t next   # place of the next request for the condition, or of the next free place; -1 at the end
+
+
 cdef class ConditionIndex:
     cdef readonly Symbols symbols
     cdef ConditionTables* tables
-    # Conditions that are asked for: their symbol -> their place in `asked`. Places of former ones are in `free`.
-    cdef FlatMap[int32_t] place_of
-    cdef vector[AskedCondition]* asked
-    cdef vector[int32_t] free
+    cdef vector[Request] requests
+    cdef FlatMap[int32_t] first_request  # of a condition, by its symbol
+    cdef int32_t first_free              # place in `requests`, or -1
     # Changes with every change of the tables: what was frozen under an older version is out of date.
     cdef readonly int64_t version
     cdef int64_t pairs  # distinct pairs of a name and a condition that are asked for
 
-    # Asks for a condition of elements with a name (0: of all elements), once more.
+    # Asks for a condition of elements with a name (0: of all elements), once more. `condition` is what `symbol` stands
+    # for in `symbols`.
     cdef int add_condition(self, symbol_t name, symbol_t symbol, const Condition& condition) except -1
     # Takes one such request back.
     cdef int remove_condition(self, symbol_t name, symbol_t symbol) except -1
-    cdef AskedCondition* _asked_for(self, symbol_t symbol, const Condition& condition) except NULL
+
+    cdef int32_t _find(self, symbol_t name, symbol_t symbol) noexcept nogil
+    cdef int _link(self, symbol_t name, symbol_t symbol) except -1
+    cdef int _unlink(self, int32_t place, symbol_t symbol) except -1

@@ -9,9 +9,6 @@ A condition that is asked of every element (name 0, `*`) need not be tried again
 while `*` asks, the test stands in the tables of `*` only. So nothing is evaluated or reported twice.
 """
 
-from libcpp.pair cimport pair
-from libcpp.vector cimport vector
-
 from xsift.native.types cimport int32_t, symbol_t, uint32_t
 from xsift.xpath.condition cimport (
     COMPARE_CONTAINS, COMPARE_STARTS_WITH, Condition, SUBJECT_NAMESPACE, TRANSFORM_LENGTH, TRANSFORM_NORMALIZE_LENGTH,
@@ -28,11 +25,10 @@ cdef class ConditionIndex:
     def __cinit__(self, Symbols symbols not None):
         self.symbols = symbols
         self.tables = new ConditionTables()
-        self.asked = new vector[AskedCondition]()
+        self.first_free = -1
 
     def __dealloc__(self):
         del self.tables
-        del self.asked
 
     def add(self, symbol_t name, symbol_t condition):
         """Asks for a condition of the elements with a name, by symbols; name 0 asks it of every element."""
@@ -52,7 +48,7 @@ cdef class ConditionIndex:
 
     def memory(self):
         """Bytes held, by structure."""
-        cdef size_t requests = self.place_of.bytes() + self.asked.capacity() * sizeof(AskedCondition)
+        cdef size_t requests = self.first_request.bytes() + self.requests.capacity() * sizeof(Request)
         return {"tests": self.tables.test_bytes(), "index": self.tables.index_bytes(), "requests": requests}
 
     def _check(self, symbol_t name, symbol_t condition):
@@ -62,69 +58,77 @@ cdef class ConditionIndex:
             raise ValueError(f"symbol {condition} is no condition")
 
     cdef int add_condition(self, symbol_t name, symbol_t symbol, const Condition& condition) except -1:
-        _check_condition(condition)
-        cdef AskedCondition* asked = self._asked_for(symbol, condition)
-        cdef bint by_all = _request(asked, ANY) >= 0
-        cdef int32_t at = _request(asked, name)
-        if at >= 0:
-            asked.names[at].second += 1
+        cdef int32_t place = self._find(name, symbol)
+        if place >= 0:
+            self.requests[place].count += 1
             return 0
+        _check_condition(condition)
         if name == ANY:
-            for request in asked.names:
-                self.tables.uninstall(request.first, asked.condition)
-        asked.names.push_back(pair[int32_t, int32_t](name, 1))
-        if not by_all:
-            self.tables.install(name, symbol, asked.condition)
+            place = self.first_request.get(<uint32_t>symbol, -1)
+            while place >= 0:
+                self.tables.uninstall(self.requests[place].name, condition)
+                place = self.requests[place].next
+        if name == ANY or self._find(ANY, symbol) < 0:
+            self.tables.install(name, symbol, condition)
+        self._link(name, symbol)
         self.pairs += 1
         self.version += 1
         return 0
 
     cdef int remove_condition(self, symbol_t name, symbol_t symbol) except -1:
-        cdef int32_t place = self.place_of.get(<uint32_t>symbol, -1)
-        cdef AskedCondition* asked = &self.asked[0][place] if place >= 0 else NULL
-        cdef int32_t at = _request(asked, name) if asked != NULL else -1
-        if at < 0:
+        cdef int32_t place = self._find(name, symbol)
+        cdef Condition condition
+        if place < 0:
             raise KeyError(f"condition {symbol} is not asked of name {name}")
-        asked.names[at].second -= 1
-        if asked.names[at].second > 0:
+        if self.requests[place].count > 1:
+            self.requests[place].count -= 1
             return 0
-        asked.names[at] = asked.names.back()
-        asked.names.pop_back()
-        if name == ANY or _request(asked, ANY) < 0:
-            self.tables.uninstall(name, asked.condition)
+        condition = self.symbols.condition_of(symbol)
+        self._unlink(place, symbol)
+        if name == ANY or self._find(ANY, symbol) < 0:
+            self.tables.uninstall(name, condition)
         if name == ANY:
-            for request in asked.names:
-                self.tables.install(request.first, symbol, asked.condition)
-        if asked.names.empty():
-            self.place_of.erase(<uint32_t>symbol)
-            self.asked[0][place] = AskedCondition()
-            self.free.push_back(place)
+            place = self.first_request.get(<uint32_t>symbol, -1)
+            while place >= 0:
+                self.tables.install(self.requests[place].name, symbol, condition)
+                place = self.requests[place].next
         self.pairs -= 1
         self.version += 1
         return 0
 
-    cdef AskedCondition* _asked_for(self, symbol_t symbol, const Condition& condition) except NULL:
-        """The entry of a condition, new or known. Valid until the next change."""
-        cdef int32_t place = self.place_of.get(<uint32_t>symbol, -1)
-        if place < 0:
-            if self.free.empty():
-                place = <int32_t>self.asked.size()
-                self.asked.push_back(AskedCondition())
-            else:
-                place = self.free.back()
-                self.free.pop_back()
-            self.asked[0][place].condition = condition
-            self.place_of.put(<uint32_t>symbol, place)
-        return &self.asked[0][place]
+    cdef int32_t _find(self, symbol_t name, symbol_t symbol) noexcept nogil:
+        """The place of the request for a condition by a name, or -1."""
+        cdef int32_t place = self.first_request.get(<uint32_t>symbol, -1)
+        while place >= 0 and self.requests[place].name != name:
+            place = self.requests[place].next
+        return place
 
+    cdef int _link(self, symbol_t name, symbol_t symbol) except -1:
+        cdef Request request = Request(name, 1, self.first_request.get(<uint32_t>symbol, -1))
+        cdef int32_t place = self.first_free
+        if place >= 0:
+            self.first_free = self.requests[place].next
+            self.requests[place] = request
+        else:
+            place = <int32_t>self.requests.size()
+            self.requests.push_back(request)
+        self.first_request.put(<uint32_t>symbol, place)
+        return 0
 
-cdef int32_t _request(AskedCondition* asked, symbol_t name) noexcept nogil:
-    """Where a name stands among those that ask for a condition, or -1."""
-    cdef int32_t i
-    for i in range(<int32_t>asked.names.size()):
-        if asked.names[i].first == name:
-            return i
-    return -1
+    cdef int _unlink(self, int32_t place, symbol_t symbol) except -1:
+        cdef int32_t before = self.first_request.get(<uint32_t>symbol, -1)
+        cdef int32_t after = self.requests[place].next
+        if before != place:
+            while self.requests[before].next != place:
+                before = self.requests[before].next
+            self.requests[before].next = after
+        elif after >= 0:
+            self.first_request.put(<uint32_t>symbol, after)
+        else:
+            self.first_request.erase(<uint32_t>symbol)
+        self.requests[place] = Request(0, 0, self.first_free)
+        self.first_free = place
+        return 0
 
 
 cdef int _check_condition(const Condition& condition) except -1:

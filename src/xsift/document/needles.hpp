@@ -19,6 +19,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -160,7 +161,7 @@ class Needles {
     };
 
     std::vector<std::unique_ptr<Level>> levels;  // each at least RATIO times as large as the next
-    std::vector<Entry> pending;                  // added since prepare()
+    std::unordered_map<std::string, int32_t> pending;  // added since prepare()
     size_t used = 0;
 
    public:
@@ -168,38 +169,31 @@ class Needles {
 
     // Adds a needle, which must not be empty, nor be there already. It is found after the next prepare().
     void add(const std::string& text, int32_t test) {
-        pending.emplace_back(text, test);
+        pending.emplace(text, test);
         ++used;
     }
 
     void remove(const std::string& text) {
-        for (size_t i = pending.size(); i-- > 0;) {
-            if (pending[i].first != text) continue;
-            std::swap(pending[i], pending.back());
-            pending.pop_back();
-            --used;
-            return;
-        }
-        for (size_t i = 0; i < levels.size(); ++i) {
-            if (!levels[i]->remove(text)) continue;
-            --used;
-            if (levels[i]->removed * 2 > levels[i]->tests.size()) {  // mostly ghosts: build it anew
-                levels[i]->drain(pending);
-                levels.erase(levels.begin() + i);
-            }
-            return;
-        }
+        --used;
+        if (pending.erase(text)) return;
+        for (const auto& level : levels)
+            if (level->remove(text)) return;
     }
 
     void prepare() {
-        if (pending.empty()) return;
-        while (!levels.empty() && levels.back()->tests.size() < pending.size() * RATIO) {
-            levels.back()->drain(pending);
+        std::vector<Entry> entries(pending.begin(), pending.end());
+        std::unordered_map<std::string, int32_t>().swap(pending);  // gives the memory back too
+        for (size_t i = levels.size(); i-- > 0;) {
+            if (levels[i]->removed * 2 <= levels[i]->tests.size()) continue;
+            levels[i]->drain(entries);  // mostly removed ones: what is left is built anew
+            levels.erase(levels.begin() + i);
+        }
+        if (entries.empty()) return;
+        while (!levels.empty() && levels.back()->tests.size() < entries.size() * RATIO) {
+            levels.back()->drain(entries);
             levels.pop_back();
         }
-        levels.push_back(std::make_unique<Level>(pending));
-        pending.clear();
-        pending.shrink_to_fit();
+        levels.push_back(std::make_unique<Level>(entries));
     }
 
     // Calls hold(test) for the needles in the text. hold() says whether the test is new to it: once a needle was
@@ -220,7 +214,7 @@ class Needles {
     }
 
     size_t bytes() const {
-        size_t sum = pending.capacity() * sizeof(Entry);
+        size_t sum = pending.size() * (sizeof(Entry) + 4 * sizeof(void*));
         for (const auto& level : levels) sum += level->bytes();
         return sum;
     }
