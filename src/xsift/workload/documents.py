@@ -8,7 +8,7 @@ This half turns content models into the flat tables that `writer.pyx` works on:
 
 - A particle of a content model is a row: its kind, its occurrence, its parts, the levels it needs, the bytes of the
   smallest way to write it, whether it can grow. Equal content models are stored once: Treebank's 200 phrases share
-  six.
+  twelve.
 - Its weight for each number of levels left: the bytes it would take on average, if left alone.
 """
 

@@ -170,7 +170,7 @@ _LIST = (
         10,
         # Table II: 250 tags, at most 20 levels (21 in Table V, which counts one more). §7.1: 1,000 documents a group.
         DocumentParameters(
-            dtd="treebank", number=1_000, levels=21, maximum_repeats=3, optional_odds=0.5, size_bytes=10_000
+            dtd="treebank", number=1_000, levels=21, maximum_repeats=2, optional_odds=0.5, size_bytes=10_000
         ),
         PaperFigure("elements of the DTD", 250, "Table II", "elements"),
         *_depths(18.59, 20.91, 21.00),
