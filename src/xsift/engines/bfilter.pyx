@@ -134,7 +134,8 @@ cdef class BFilter(Filtering):
             sizes["run-time stack"] += (
                 scratch.active.capacity() * sizeof(Entry) + scratch.loops.capacity() * sizeof(Loop)
                 + scratch.origins.capacity() * sizeof(Origin)
-                + 4 * (scratch.loop_place.capacity() + scratch.setting_out.capacity()))
+                + 4 * (scratch.loop_place.capacity() + scratch.setting_out.capacity()
+                       + scratch.entered_from.capacity()))
             sizes["run-time branch stacks"] += scratch.open.capacity() * sizeof(OpenElement)
             sizes["run-time candidates"] += (
                 scratch.instances.capacity() * sizeof(Instance) + scratch.bits.capacity() * 8

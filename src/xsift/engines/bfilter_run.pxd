@@ -57,6 +57,10 @@ cdef class BFilterScratch(Scratch):
     cdef vector[OpenElement] open         # the document, then the open elements: open[i] has level i
     cdef bint after_end_tag               # the detector's: whether the last tag was an end tag
     cdef int32_t elements                 # start tags so far
+    # By state in which branches end: the element from which it was entered last, as first_tag + its number. Each
+    # document has a first_tag of its own, so that nothing has to be cleared.
+    cdef vector[uint32_t] entered_from
+    cdef uint32_t first_tag
     cdef vector[Instance] instances
     cdef vector[vector[int32_t]] candidates  # by instance: the branches, in the order in which they came
     cdef int32_t free_instance
@@ -80,7 +84,8 @@ cdef class Filtering(Engine):
     cdef int index_changed(self) except -1 nogil
     cdef int start_tag(self, BFilterScratch scratch, symbol_t symbol) except -1 nogil
     cdef int advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first, int32_t end) except -1 nogil
-    cdef int enter(self, BFilterScratch scratch, int32_t entry) except -1 nogil
+    cdef int enter(self, BFilterScratch scratch, int32_t first) except -1 nogil
+    cdef bint is_first_from_there(self, BFilterScratch scratch, const Entry* entry, int32_t level) noexcept nogil
     cdef int set_out(self, BFilterScratch scratch) except -1 nogil
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil
     cdef int end_tag(self, BFilterScratch scratch) except -1 nogil

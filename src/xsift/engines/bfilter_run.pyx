@@ -83,6 +83,11 @@ cdef class Filtering(Engine):
             scratch.epoch = 1
         scratch.loop_place.resize(self.index.states.size(), 0)
         scratch.active.resize(max(scratch.active.size(), <size_t>64))
+        scratch.first_tag += scratch.elements + 1
+        if scratch.first_tag > <uint32_t>1 << 31:  # start again before it wraps
+            scratch.entered_from.clear()
+            scratch.first_tag = 1
+        scratch.entered_from.resize(self.index.states.size(), 0)
         scratch.elements = 0
         scratch.after_end_tag = False
         scratch.setting_out.clear()
@@ -126,7 +131,6 @@ cdef class Filtering(Engine):
         cdef OpenElement* parent = &scratch.open.back()
         cdef int32_t first = parent.first
         cdef int32_t end = scratch.top
-        cdef int32_t i
         if scratch.after_end_tag:
             parent.is_branch_point = True
             scratch.after_end_tag = False
@@ -137,8 +141,7 @@ cdef class Filtering(Engine):
         self.advance(scratch, symbol, first, end)
         scratch.counts[STATES_VISITED] += end - first + <int32_t>scratch.loops.size()
         scratch.counts[STATES_ENTERED] += scratch.top - end
-        for i in range(end, scratch.top):
-            self.enter(scratch, i)
+        self.enter(scratch, end)
         return self.set_out(scratch)
 
     @cython.final
@@ -183,18 +186,41 @@ cdef class Filtering(Engine):
         return 0
 
     @cython.final
-    cdef int enter(self, BFilterScratch scratch, int32_t entry) except -1 nogil:
-        """A state has become active for the innermost element."""
-        cdef const State* at = &self.index.states[scratch.active[entry].state]
-        cdef int32_t branch = at.branches
-        scratch.active[entry].names = at.names
-        if at.key >= 0:
-            self.match_key(scratch, at.key)
-        if at.descendant >= 0:
-            scratch.setting_out.push_back(entry)
-        while branch >= 0:
-            branch = self.save_candidates(scratch, branch, entry, <int32_t>scratch.open.size() - 1)
+    cdef int enter(self, BFilterScratch scratch, int32_t first) except -1 nogil:
+        """The states from entry `first` on have become active for the innermost element."""
+        cdef const State* states = self.index.states.data()
+        cdef const uint32_t* matched_at = scratch.matched_at.data()
+        cdef Entry* active = scratch.active.data()
+        cdef int32_t level = <int32_t>scratch.open.size() - 1
+        cdef int32_t entry, branch
+        cdef const State* at
+        for entry in range(first, scratch.top):
+            at = &states[active[entry].state]
+            active[entry].names = at.names
+            if at.key >= 0 and matched_at[at.key] != scratch.epoch:
+                self.match_key(scratch, at.key)
+            if at.descendant >= 0:
+                scratch.setting_out.push_back(entry)
+            branch = at.branches
+            if branch >= 0 and self.is_first_from_there(scratch, &active[entry], level):
+                while branch >= 0:
+                    branch = self.save_candidates(scratch, branch, entry, level)
         return 0
+
+    @cython.final
+    cdef bint is_first_from_there(self, BFilterScratch scratch, const Entry* entry, int32_t level) noexcept nogil:
+        """Whether a state was last entered from elsewhere.
+
+        Where it is entered from tells of which instances the branches that end in it are candidates. If it was entered
+        from there before, by a sibling of the element, they are already.
+        """
+        cdef int32_t above = entry.came_from
+        cdef uint32_t tag = scratch.first_tag
+        tag += scratch.open[level - 1 if above >= 0 else scratch.origins[~above].level].number
+        if scratch.entered_from[entry.state] == tag:
+            return False
+        scratch.entered_from[entry.state] = tag
+        return True
 
     @cython.final
     cdef int set_out(self, BFilterScratch scratch) except -1 nogil:
