@@ -3,31 +3,36 @@
 Paper: Mehmet Altinel, Michael J. Franklin, "Efficient filtering of XML documents for selective dissemination of
 information", VLDB 2000.
 
-The idea. Each name of a path is a state of a little machine that waits for that name. An index by name (the query index) has two
-lists a name: the candidate list, of states that the next element of that name may satisfy, and the wait list, of states whose
-turn has not come. At a start tag the candidates of its name are checked against the element's level; the next state of each that passes is
-promoted: a copy goes to the candidate list of its name, with the level at which it is due. The end tag of the element takes
-the copies back. A path matches when its last state passes.
+The idea. Each name of a path is a state of a little machine that waits for that name. An index by name (the query
+index) has two lists a name: the candidate list, of states that the next element of that name may satisfy, and the
+wait list, of states whose turn has not come. At a start tag the candidates of its name are checked against the
+element's level; the next state of each that passes is promoted: a copy goes to the candidate list of its name, with
+the level at which it is due. The end tag of the element takes the copies back. A path matches when its last state
+passes.
 
-List balance. If all paths start with the same name, all are candidates there at every document's root. So the state that starts
-in a candidate list is not the first but the one whose candidate list is shortest when the path is added (the pivot); what is
-before it (the prefix) is checked, when the pivot's turn comes, against the open elements.
+List balance. If all paths start with the same name, all are candidates there at every document's root. So the state
+that starts in a candidate list is not the first but the one whose candidate list is shortest when the path is added
+(the pivot); what is before it (the prefix) is checked, when the pivot's turn comes, against the open elements.
 
-The paper's terms here. *Path node* `PathNode` with its *query id* `path`, *position* `step`, *relative position* `distance` and
-`unbounded`, *next path node* `next`; its *level* is `distance` for a path's first node and `Promoted.level` for a copy; *query index*,
-*candidate list* `candidates` (those that are always there) and `XFilterScratch.promoted` (copies), *wait list* `waits`.
+The paper's terms here. *Path node* `PathNode` with its *query id* `path`, *position* `step`, *relative position*
+`distance` and `unbounded`, *next path node* `next`; its *level* is `distance` for a path's first node and
+`Promoted.level` for a copy; *query index*, *candidate list* `candidates` (those that are always there) and
+`XFilterScratch.promoted` (copies), *wait list* `waits`.
 
 Deviations.
-- `*` is not a path node but a distance, as in the paper. One that ends a path has no name after it, and is a path node in the lists of `*`,
-  which every start tag looks at.
-- The paper gives a copy after `//` no level. Here it is due from a certain level on: `//a//*/b` does not match `<a><b/></a>`.
-- An element promotes a path node once, however many copies of the node before it pass. Else `//a//a//a//a` has on a path of n
-  nested a's a number of copies that grows with n to the power of 3; so it is at most one copy a path node and open element.
+- `*` is not a path node but a distance, as in the paper. One that ends a path has no name after it, and is a path
+  node in the lists of `*`, which every start tag looks at.
+- The paper gives a copy after `//` no level. Here it is due from a certain level on: `//a//*/b` does not match
+  `<a><b/></a>`.
+- An element promotes a path node once, however many copies of the node before it pass. Else `//a//a//a//a` has on a
+  path of n nested a's a number of copies that grows with n to the power of 3; so it is at most one copy a path node
+  and open element.
 - A path that has matched is not followed any further, unless it is part of a twig.
-- Nested paths are joined while the document is read (see paths.pyx). Conditions are the last path nodes of their paths.
+- Nested paths are joined while the document is read (see paths.pyx). Conditions are the last path nodes of their
+  paths.
 
-Takes every unordered pattern. It was the first of its kind and is here to be compared with; wins where names are many and
-patterns few, since names that no pattern asks for cost nothing.
+Takes every unordered pattern. It was the first of its kind and is here to be compared with; wins where names are
+many and patterns few, since names that no pattern asks for cost nothing.
 """
 
 from libcpp.vector cimport vector
@@ -63,7 +68,7 @@ cdef enum Counter:
 
 cdef class XFilterScratch(PathScratch):
     cdef int32_t level
-    cdef vector[vector[Promoted]] promoted   # by entry: the copies in its candidate list, the innermost element's last
+    cdef vector[vector[Promoted]] promoted   # by entry: the copies in its candidate list, innermost element's last
     cdef vector[int32_t] promotions          # the entries that open elements promoted a copy to, innermost last ...
     cdef vector[int32_t] first_promotion     # ... and, by level, where that element's begin
     cdef vector[symbol_t] names              # by level: the open element's; level 0 is the document
@@ -77,7 +82,7 @@ cdef class XFilter(PathEngine):
     """A machine a path, indexed by name."""
 
     name = "xfilter"
-    paper = "Altinel, Franklin: Efficient filtering of XML documents for selective dissemination of information (VLDB 2000)"
+    paper = "Altinel, Franklin: Efficient filtering of XML documents for selective dissemination (VLDB 2000)"
     wins = "few patterns over many names; the first of its kind, to compare with"
     caveat = "nothing is shared between patterns: time and memory grow with all their steps"
     options = {"list_balance": (True, False)}

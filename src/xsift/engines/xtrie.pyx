@@ -1,52 +1,54 @@
 """`xtrie`: substrings of element names in a trie.
 
-Paper: Chee-Yong Chan, Pascal Felber, Minos Garofalakis, Rajeev Rastogi, "Efficient filtering of XML documents with XPath
-expressions", ICDE 2002.
+Paper: Chee-Yong Chan, Pascal Felber, Minos Garofalakis, Rajeev Rastogi, "Efficient filtering of XML documents with
+XPath expressions", ICDE 2002.
 
 The idea. A run of names joined by `/` (a substring) is met less often in a document than a single name, and fewer
-expressions have it. So expressions are cut into substrings; a trie of them, run like Aho and Corasick's, says at each start
-tag which substrings end there; for each of these the Substring-Table lists the expressions that have it, with the
-substring above and how many levels above it must be. Run-time information on the open path tells whether it is, and what is
-satisfied below it: when all that must be below the first substring is, the expression matches.
+expressions have it. So expressions are cut into substrings; a trie of them, run like Aho and Corasick's, says at
+each start tag which substrings end there; for each of these the Substring-Table lists the expressions that have it,
+with the substring above and how many levels above it must be. Run-time information on the open path tells whether
+it is, and what is satisfied below it: when all that must be below the first substring is, the expression matches.
 
-The paper's terms here. *Substring-Table* `SubstringTable` with `Row` (ParentRow, RelLevel, Rank, NumChild, Next), *Trie* with its
-*substring pointer* `alpha` and *max-suffix pointer* `beta` (all in xtrie_index.pyx), *Node[l]* `nodes`, the array *B*: see below;
-SEARCH `start_tag` and `end_tag`, MATCH-SUBSTRING `match_substring`, PROPAGATE-UPDATE `propagate_update`, the bit-mask of
-expressions that have matched `is_matched`. *Eager* probing looks up the table for every substring that is met; *lazy* probing only
-notes its level, unless it is some expression's leaf substring: then the levels noted for the substrings above decide. XPE is
-"pattern" here.
+The paper's terms here. *Substring-Table* `SubstringTable` with `Row` (ParentRow, RelLevel, Rank, NumChild, Next),
+*Trie* with its *substring pointer* `alpha` and *max-suffix pointer* `beta` (all in xtrie_index.pyx), *Node[l]*
+`nodes`, the array *B*: see below; SEARCH `start_tag` and `end_tag`, MATCH-SUBSTRING `match_substring`,
+PROPAGATE-UPDATE `propagate_update`, the bit-mask of expressions that have matched `is_matched`. *Eager* probing
+looks up the table for every substring that is met; *lazy* probing only notes its level, unless it is some
+expression's leaf substring: then the levels noted for the substrings above decide. XPE is "pattern" here.
 
-B by columns. The paper's B[row, level] counts the leading children of a row's match at a level that have a subtree-matching; for
-unordered matching it would be the set of such children. Here each child row has a word, B[child], with a bit for
-each level of its parent: the child is satisfied below the parent's match there (if children are ordered: and so are those
-before it, in order). One shift and one AND then do for all levels at once what the paper's loops do for one after
-the other, so that deeply recursive documents cost little more than flat ones, and a row may have any number of children.
-The other half of B, whether the row is matched at a level at all, is `matched`: a word for each row (eager) or
-substring (lazy). Levels from 64 on are in a hash table. What an element set is listed by its level, so that its end tag
-costs just that.
+B by columns. The paper's B[row, level] counts the leading children of a row's match at a level that have a
+subtree-matching; for unordered matching it would be the set of such children. Here each child row has a word,
+B[child], with a bit for each level of its parent: the child is satisfied below the parent's match there (if
+children are ordered: and so are those before it, in order). One shift and one AND then do for all levels at once
+what the paper's loops do for one after the other, so that deeply recursive documents cost little more than flat
+ones, and a row may have any number of children. The other half of B, whether the row is matched at a level at all,
+is `matched`: a word for each row (eager) or substring (lazy). Levels from 64 on are in a hash table. What an
+element set is listed by its level, so that its end tag costs just that.
 
 Deviations, each because the printed algorithm would give a wrong answer.
-- *beta* may point to leaves of the trie, not only to its internal nodes. Else `//b` beside `//a/b` is missed in `<a><b/></a>`:
-  the node `ab` would point to the root, as `b` is a leaf.
-- *Order* is that of end tags. The definition (section 2) asks for increasing post-order of the elements that stand for the
-  children of a step; MATCH-SUBSTRING compares with B at start tags. So it would miss `a[.//b]//c` in `<a><c><b/></c></a>`, where
-  the start of c comes too early, and find `a[b/d]//c` in `<a><b><d/><c/></b></a>`, where the b has not ended. Here a
-  child of ordered siblings that is satisfied is set aside (`deferred`) until the end tag of the element of its first step; then it counts if
-  the children before it do. At one end tag later children come first, as in the paper's chains, so that one element does not
-  serve two of them.
-- *Redundancy* (PROPAGATE-UPDATE, steps 18 to 20: earlier matchings of a row that has just been satisfied, after `//`, are done with)
-  holds where the row's parent does not mind the order: whatever is above an earlier matching has just been told. With ordered siblings
-  it does not: in `a[.//c]//b[d]/e` (ordered) on `<a><b><b><d/><e/></b><c/><d/><e/></b></a>` the inner b is satisfied but ends before
-  c; if that did away with the outer b, the match would be lost. So rows with ordered siblings are left alone. The
-  marking is the paper's for eager probing; lazy probing stops at a child that is satisfied already, as it has no entries to mark.
+- *beta* may point to leaves of the trie, not only to its internal nodes. Else `//b` beside `//a/b` is missed in
+  `<a><b/></a>`: the node `ab` would point to the root, as `b` is a leaf.
+- *Order* is that of end tags. The definition (section 2) asks for increasing post-order of the elements that stand
+  for the children of a step; MATCH-SUBSTRING compares with B at start tags. So it would miss `a[.//b]//c` in
+  `<a><c><b/></c></a>`, where the start of c comes too early, and find `a[b/d]//c` in `<a><b><d/><c/></b></a>`,
+  where the b has not ended. Here a child of ordered siblings that is satisfied is set aside (`deferred`) until the
+  end tag of the element of its first step; then it counts if the children before it do. At one end tag later
+  children come first, as in the paper's chains, so that one element does not serve two of them.
+- *Redundancy* (PROPAGATE-UPDATE, steps 18 to 20: earlier matchings of a row that has just been satisfied, after
+  `//`, are done with) holds where the row's parent does not mind the order: whatever is above an earlier matching
+  has just been told. With ordered siblings it does not: in `a[.//c]//b[d]/e` (ordered) on
+  `<a><b><b><d/><e/></b><c/><d/><e/></b></a>` the inner b is satisfied but ends before c; if that did away with the
+  outer b, the match would be lost. So rows with ordered siblings are left alone. The marking is the paper's for
+  eager probing; lazy probing stops at a child that is satisfied already, as it has no entries to mark.
 
-Wildcards and conditions. `*` before a name is a distance between rows. One that branches is a row that is matched at every
-level. One that ends a pattern waits: when the substring above is met, the `*` is listed under the level where a start tag would
-satisfy it (`waits`), so that a start tag costs nothing where nobody waits. A condition that holds is a start tag one level deeper, with a name
-that `*` does not match, and is always the last name of a substring, so that it leaves nothing to undo.
+Wildcards and conditions. `*` before a name is a distance between rows. One that branches is a row that is matched
+at every level. One that ends a pattern waits: when the substring above is met, the `*` is listed under the level
+where a start tag would satisfy it (`waits`), so that a start tag costs nothing where nobody waits. A condition that
+holds is a start tag one level deeper, with a name that `*` does not match, and is always the last name of a
+substring, so that it leaves nothing to undo.
 
-Takes every pattern, ordered or not, both in one index (hybrid). Wins with long patterns of few `//`; each pattern has rows of its own,
-so that time grows with the number of patterns that share a leaf substring.
+Takes every pattern, ordered or not, both in one index (hybrid). Wins with long patterns of few `//`; each pattern
+has rows of its own, so that time grows with the number of patterns that share a leaf substring.
 """
 
 from libcpp.algorithm cimport sort
@@ -81,7 +83,7 @@ cdef enum Counter:
 cdef class XTrieScratch(Scratch):
     cdef int32_t level              # of the innermost open element; 0 is the document
     cdef vector[int32_t] nodes      # Node[l]: by level, the trie node of the longest suffix of the open path
-    cdef LevelBits matched          # the levels of the open path at which a row (eager) or substring (lazy) is matched
+    cdef LevelBits matched          # the levels at which a row (eager) or substring (lazy) is matched
     cdef LevelBits B                # by child row: the levels of its parent below which it is satisfied
     cdef LevelBits is_deferred      # by ORDERED row: the levels whose end tags it is set aside for
     cdef vector[int32_t] set_here   # what has a bit in `matched`, innermost level last ...
@@ -102,7 +104,7 @@ cdef class XTrie(Engine):
     """Substrings in a trie, a table of their places in the patterns."""
 
     name = "xtrie"
-    paper = "Chan, Felber, Garofalakis, Rastogi: Efficient filtering of XML documents with XPath expressions (ICDE 2002)"
+    paper = "Chan, Felber, Garofalakis, Rastogi: Efficient filtering of XML documents with XPath (ICDE 2002)"
     takes = "every pattern, ordered and unordered in one index"
     wins = "long patterns with few `//`; ordered twigs; deeply recursive documents"
     caveat = "time grows with the number of patterns that end in the same names; prefixes are not shared"
@@ -160,11 +162,12 @@ cdef class XTrie(Engine):
             for i in range(scratch.updated.size()):
                 sizes["run-time B"] += 4 * (scratch.updated[i].capacity() + scratch.deferred[i].capacity()) \
                     + 2 * sizeof(vector[int32_t])
-            sizes["run-time levels"] += scratch.matched.bytes() + scratch.levels.bytes() + scratch.probed.bytes() + 4 * (
+            sizes["run-time levels"] += scratch.matched.bytes() + 4 * (
                 scratch.set_here.capacity() + scratch.first_set.capacity() + scratch.nodes.capacity())
             sizes["run-time waits"] += scratch.waits.capacity() * sizeof(Wait) + 4 * (
                 scratch.first_wait.capacity() + scratch.waits_once.capacity() + scratch.waits_every.capacity())
-            sizes["run-time matched patterns"] += 8 * scratch.is_matched.capacity() + 4 * scratch.matched_keys.capacity()
+            sizes["run-time matched patterns"] += 4 * (
+                2 * scratch.is_matched.capacity() + scratch.matched_keys.capacity())
         return sizes
 
     # SEARCH.
@@ -376,7 +379,7 @@ cdef class XTrie(Engine):
                 self.drop_redundant(scratch, row)
 
     cdef int completes_parent(self, XTrieScratch scratch, int32_t row) except -1 nogil:
-        """Updates B: the row is satisfied below its parent's `levels`. Keeps those at which all its siblings are too."""
+        """Updates B: the row is satisfied below its parent's `levels`. Keeps those where its siblings are, too."""
         cdef const Row* at = &self.table.rows[row]
         cdef int32_t sibling = at.previous_sibling
         cdef int32_t level
@@ -438,8 +441,8 @@ cdef class XTrie(Engine):
     cdef int wait(self, XTrieScratch scratch, int32_t row, int32_t level) except -1 nogil:
         """Lists a `*` under the level of the start tags that satisfy it, until the innermost element ends.
 
-        A `*` after `//` is satisfied by the first start tag far enough below, if by any. But if its place in an order counts, or
-        there is more to find below it, each start tag is another case.
+        A `*` after `//` is satisfied by the first start tag far enough below, if by any. But if its place in an
+        order counts, or there is more to find below it, each start tag is another case.
         """
         cdef uint8_t every = self.table.rows[row].flags & ORDERED != 0 or self.table.rows[row].num_child != 0
         cdef vector[int32_t]* last

@@ -23,7 +23,7 @@ cdef struct Row:  # 32 bytes: half a cache line
     uint16_t flags            # UNBOUNDED or not gives the maximum of the relative level
     uint16_t rank             # which child of its parent it is, from 1
     uint16_t num_child
-    int32_t next              # the next row of the same substring (of a `*`: hanging below the same one), 0 at the end
+    int32_t next              # the next row of the same substring (of a `*`: below the same one), 0 at the end
     # What incremental updates and unordered matching need besides.
     int32_t previous          # the row before it in that chain, 0 at the start
     int32_t previous_sibling  # the sibling of rank - 1; the last one for rank 1; itself if there is no other
