@@ -15,6 +15,10 @@ __all__ = ["ENGINES", "Engine", "EngineDescription", "create", "describe", "engi
 ENGINES: dict[str, tuple[str, str]] = {
     "reference": ("xsift.engines.reference", "Reference"),
     "yfilter": ("xsift.engines.yfilter", "YFilter"),
+    "xfilter": ("xsift.engines.xfilter", "XFilter"),
+    "xtrie": ("xsift.engines.xtrie", "XTrie"),
+    "afilter": ("xsift.engines.afilter", "AFilter"),
+    "bfilter": ("xsift.engines.bfilter", "BFilter"),
     "sift": ("xsift.engines.sift", "Sift"),
 }
 
