@@ -289,6 +289,7 @@ class Expressions:
             return ".."
         if roll < (0.2 if last else 0.09):
             text = self.pick("@i", "@j", "@*", "@n:i", "@n:*", "text()", "@node()", "text()", "node()", "@m:j")
+            text += "".join(f"[{self.test_of_string()}]" for _ in range(self.rng.choice([0, 0, 1, 2])))
         elif roll < 0.27:
             text = f"{self.axis()}::{self.test()}"
         else:
@@ -297,6 +298,15 @@ class Expressions:
             for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2])):
                 text += f"[{self.predicate(depth - 1)}]"
         return text
+
+    def test_of_string(self) -> str:
+        """A predicate for an attribute or a text node."""
+        test = self.pick(
+            *[". = 'x'", "contains(., 'x')", "contains(., 'y')", "starts-with(., 'x')", ". < 4", ". != 'x'", "."],
+            *["normalize-space() = '4'", "string-length() < 2"],
+        )
+        roll = self.rng.random()
+        return test if roll < 0.6 else f"not({test})" if roll < 0.8 else f"{test} or {self.test_of_string()}"
 
     def axis(self) -> str:
         if self.rng.random() < 0.8:
@@ -336,6 +346,9 @@ class Expressions:
         if roll < 0.62:
             text = self.pick("contains", "starts-with")
             return f"{text}({self.string(depth - 1)}, {self.operand() if self.rng.random() < 0.9 else self.leaf()})"
+        if roll < 0.68 and depth > 0:
+            counted = f"count({self.nodes(depth - 1)})"
+            return f"{counted} {self.pick('=', '!=', '<', '<=', '>', '>=')} {self.pick('0', '1', '2', '0.5', '-1')}"
         left = self.any(depth - 1) if self.rng.random() < 0.5 else self.leaf()
         right = self.operand() if self.rng.random() < 0.9 else self.any(depth - 1)
         operator = self.pick("=", "=", "!=", "<", "<=", ">", ">=")
