@@ -1,0 +1,261 @@
+"""Subscriptions, in any of the forms that people have them in, compiled into files and shipped to Spark's workers.
+
+The naive way is to broadcast the matcher: then every Python worker unpickles a copy of its own. A file that was
+shipped (`addArtifacts`) is mapped instead, and all workers of a machine share its pages. It also works on Spark
+Connect.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import logging
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from xsift.errors import SubscriptionError, XsiftError
+from xsift.matcher import Matcher
+from xsift.spark.worker import Part
+from xsift.subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_table", "table_of"]
+
+logger = logging.getLogger("xsift.spark")
+
+SubscriptionSource: TypeAlias = "DataFrame | pa.Table | Subscriptions | Matcher | str | os.PathLike[str] | Compiled"
+"""A DataFrame or Arrow table (id, xpath, and if you like ordered and namespaces), a set, a matcher, or the path of a
+saved one."""
+
+Errors = Literal["raise", "collect"]
+DEFAULT_WORKER_MEMORY_BYTES = 2 * 2**30
+REPORTED_ERRORS = 20
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Subscriptions that workers can load: parts that were shipped. `index_bytes` is what one worker holds at most at
+    a time."""
+
+    parts: tuple[Part, ...]
+    sharded: bool
+    subscriptions: int
+    index_bytes: int
+    failed: tuple[tuple[str, XsiftError], ...] = ()
+
+    def __str__(self) -> str:
+        shards = f" in {len(self.parts)} shards" if self.sharded else ""
+        left_out = f", {len(self.failed):,} left out" if self.failed else ""
+        return (
+            f"{self.subscriptions:,} subscriptions{shards}{left_out}; "
+            f"at most {self.index_bytes / 2**20:,.1f} MiB of index for each Python worker"
+        )
+
+
+def compile_subscriptions(
+    spark: SparkSession,
+    subscriptions: SubscriptionSource,
+    *,
+    namespaces: Mapping[str, str] | None = None,
+    engine: str = "auto",
+    errors: Errors = "raise",
+    shards: int | None = None,
+    worker_memory_bytes: int | None = None,
+) -> Compiled:
+    """Compiles subscriptions on the driver and ships them. What it returns can be given to match_documents many
+    times.
+
+    `shards` splits the set; by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is
+    by default spark.executor.pyspark.memory if that is set, else 2 GiB. With errors="collect" subscriptions that
+    cannot be used are left out and listed in `failed`.
+    """
+    if isinstance(subscriptions, Compiled):
+        return subscriptions
+    if shards is not None and shards < 1:
+        raise ValueError(f"shards is {shards}; at least 1")
+    if errors not in ("raise", "collect"):
+        raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
+    memory_bytes = worker_memory_bytes or _worker_memory_bytes(spark)
+    if isinstance(subscriptions, Matcher | str | os.PathLike):
+        compiled = _ship_saved(spark, subscriptions, shards)
+    else:
+        if isinstance(subscriptions, Subscriptions):
+            namespaces = subscriptions.namespaces | dict(namespaces or {})
+            if shards in (None, 1):
+                compiled = _ship_whole(spark, subscriptions, engine)
+                if shards == 1 or compiled.index_bytes <= memory_bytes:
+                    return _stated(compiled, memory_bytes)
+        table = table_of(subscriptions)
+        compiled = compile_table(
+            spark, table, namespaces or {}, engine=engine, errors=errors, shards=shards, memory_bytes=memory_bytes
+        )
+    return _stated(compiled, memory_bytes)
+
+
+def _stated(compiled: Compiled, memory_bytes: int) -> Compiled:
+    """Says what a worker will hold, before the job starts."""
+    logger.info("%s", compiled)
+    for _, error in compiled.failed[:REPORTED_ERRORS]:
+        logger.warning("left out: %s", error)
+    if compiled.index_bytes > memory_bytes:
+        logger.warning(
+            "the index of a worker (%.0f MiB) is larger than its memory (%.0f MiB): give shards=, or more memory",
+            compiled.index_bytes / 2**20,
+            memory_bytes / 2**20,
+        )
+    return compiled
+
+
+def _worker_memory_bytes(spark: SparkSession) -> int:
+    setting = spark.conf.get("spark.executor.pyspark.memory", None)
+    if not setting:
+        return DEFAULT_WORKER_MEMORY_BYTES
+    units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+    digits = setting.lower().rstrip("b")
+    return int(digits[:-1]) * units[digits[-1]] if digits[-1] in units else int(digits) * 2**20
+
+
+def table_of(subscriptions: DataFrame | pa.Table | Subscriptions) -> pa.Table:
+    """The subscriptions as an Arrow table with the columns id, xpath, ordered, and namespaces if there is such a
+    column."""
+    if isinstance(subscriptions, Subscriptions):
+        reports = [subscriptions.explain(id) for id in subscriptions]
+        columns = [
+            [report.id for report in reports],
+            [report.xpath for report in reports],
+            [r.ordered for r in reports],
+        ]
+        types = [pa.string(), pa.string(), pa.bool_()]
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+        return pa.table(arrays, names=["id", "xpath", "ordered"])
+    names = (
+        subscriptions.column_names if isinstance(subscriptions, pa.Table) else getattr(subscriptions, "columns", None)
+    )
+    if names is None:
+        raise TypeError(
+            f"subscriptions is a {type(subscriptions).__name__}; it can be a DataFrame, an Arrow table, xsift.Subscriptions, "
+            "a matcher, or the path of a saved matcher"
+        )
+    for column in ("id", "xpath"):
+        if column not in names:
+            there = ", ".join(map(repr, names)) or "none"
+            raise SubscriptionError(
+                "missing-column", f"the subscriptions have no column {column!r}", hint=f"they have {there}"
+            )
+    wanted = [name for name in ("id", "xpath", "ordered", "namespaces") if name in names]
+    if isinstance(subscriptions, pa.Table):
+        return subscriptions.select(wanted)
+    return subscriptions.select(*wanted).toArrow()
+
+
+def compile_table(
+    spark: SparkSession,
+    table: pa.Table,
+    namespaces: Mapping[str, str],
+    *,
+    engine: str,
+    errors: Errors,
+    shards: int | None,
+    memory_bytes: int,
+) -> Compiled:
+    """Compiles a table, one shard after the other, so that the driver holds one index at a time."""
+    groups = list(_by_namespaces(table, namespaces))
+    if shards is None:
+        shards = _shards_needed(groups, engine, memory_bytes)
+    parts: list[Part] = []
+    failed: list[tuple[str, XsiftError]] = []
+    sizes, count = [], 0
+    for rows, mapping in groups:
+        for number in range(shards if rows.num_rows else 0):
+            begin, end = (rows.num_rows * n // shards for n in (number, number + 1))
+            made = Subscriptions(namespaces=mapping)
+            failed += made.add_many(rows.slice(begin, end - begin), errors=errors)
+            matcher = made.matcher(engine)
+            parts.append(ship(spark, matcher))
+            sizes.append(parts[-1].size_bytes + sum(matcher.memory().values()))
+            count += len(made)
+    sharded = shards > 1 and len(parts) > 1
+    return Compiled(tuple(parts), sharded, count, (max if sharded else sum)(sizes or [0]), tuple(failed))
+
+
+def _shards_needed(groups: list[tuple[pa.Table, Mapping[str, str]]], engine: str, memory_bytes: int) -> int:
+    """How many shards fit a worker each, judged by a sample of the subscriptions: the index of all may not fit here
+    either."""
+    total = 0.0
+    for rows, mapping in groups:
+        step = max(1, rows.num_rows // 50_000)
+        sample = rows.take(pa.array(np.arange(0, rows.num_rows, step))) if step > 1 else rows
+        made = Subscriptions(namespaces=mapping)
+        made.add_many(sample, errors="collect")
+        held = sum(made.matcher(engine).memory().values()) + sum(made.memory().values())
+        total += held * (rows.num_rows / max(1, sample.num_rows))
+    return max(1, math.ceil(total / memory_bytes))
+
+
+def _by_namespaces(table: pa.Table, namespaces: Mapping[str, str]) -> Iterator[tuple[pa.Table, Mapping[str, str]]]:
+    """The rows that share a mapping of prefixes, with that mapping: the job's, and on top of it their own."""
+    if "namespaces" not in table.column_names:
+        yield table, namespaces
+        return
+    mappings = [tuple(sorted(dict(value or {}).items())) for value in table["namespaces"].to_pylist()]
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for number, mapping in enumerate(mappings):
+        places.setdefault(mapping, []).append(number)
+    rows = table.drop_columns(["namespaces"])
+    for mapping, numbers in places.items():
+        yield rows.take(pa.array(numbers)), {**namespaces, **dict(mapping)}
+
+
+def _ship_whole(spark: SparkSession, subscriptions: Subscriptions, engine: str) -> Compiled:
+    matcher = subscriptions.matcher(engine)
+    part = ship(spark, matcher)
+    return Compiled((part,), False, len(subscriptions), part.size_bytes + sum(matcher.memory().values()))
+
+
+def _ship_saved(spark: SparkSession, saved: Matcher | str | os.PathLike[str], shards: int | None) -> Compiled:
+    if shards not in (None, 1):
+        raise SubscriptionError(
+            "not-splittable",
+            "a matcher that is already compiled cannot be split",
+            hint="give the subscriptions for shards=",
+        )
+    matcher = saved if isinstance(saved, Matcher) else Matcher.load(saved)
+    part = ship(spark, matcher)
+    return Compiled((part,), False, len(matcher), part.size_bytes + sum(matcher.memory().values()))
+
+
+def ship(spark: SparkSession, matcher: Matcher) -> Part:
+    """Saves a matcher and makes the file known to all workers. Its name tells its content, so equal ones are shipped
+    once.
+
+    A classic session hands out the file itself whenever an executor asks for it, so it stays until the driver ends.
+    """
+    folder = _folder()
+    handle, saved = tempfile.mkstemp(dir=folder)
+    os.close(handle)
+    matcher.save(saved)
+    with open(saved, "rb") as file:
+        digest = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+    named = folder / f"xsift-{digest}.xsift"
+    os.replace(saved, named)
+    spark.addArtifacts(str(named), file=True)
+    return Part(named.name, named.stat().st_size)
+
+
+@cache
+def _folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="xsift-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

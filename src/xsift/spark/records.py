@@ -1,0 +1,296 @@
+"""Cutting a huge XML file into records, without parsing it: a dump of articles into articles.
+
+The naive way looks for `<article` and `</article>` from wherever a split begins. It goes wrong when the split begins
+inside a comment, in CDATA, or in an article that contains articles. Whether it does cannot be told from the place
+alone, so the places at which a file is split are found by one fast pass from its beginning that looks at nothing but
+comments, CDATA, processing instructions and the record's own tags; each split then begins exactly at a record. The
+outermost records count; those inside them stay inside.
+
+A record leaves its root behind, and with it what was declared there: namespaces are repeated in the record's start
+tag, entities in a DOCTYPE before it. Its bytes are UTF-8, whatever the file's are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xsift.errors import DocumentError
+
+__all__ = ["Header", "Record", "decoded", "read_header", "scan_records", "split_places"]
+
+HEADER_LIMIT_BYTES = 16 * 2**20  # of all that may come before a root's first child
+TAG_LIMIT_BYTES = 2**20  # of a record's start tag
+DEFAULT_RECORD_LIMIT_BYTES = 256 * 2**20
+
+DECLARATION = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+REST_OF_TAG = re.compile(rb"(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
+ATTRIBUTE = re.compile(rb"\s([^\s=/>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
+SUBSET_TOKEN = re.compile(rb"<!--.*?-->|<\?.*?\?>|\"[^\"]*\"|'[^']*'|\]|[^\]\"'<]+|<(?!!--|\?)", re.S)
+SINGLE_BYTE = re.compile(r"(us-)?ascii|utf-?8|iso-?8859-?\d+|latin-?\d|windows-125\d|cp125\d", re.I)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record: where it begins in the file, and its XML."""
+
+    position: int
+    xml: bytes
+
+
+@dataclass(frozen=True)
+class Header:
+    """What comes before the first child of the root, as far as records need it."""
+
+    encoding: str
+    doctype: bytes
+    """The internal subset, if it declares entities."""
+    namespaces: tuple[tuple[bytes, bytes], ...]
+    """Attributes of the root that declare namespaces: names and quoted values."""
+    root: bytes
+    end: int
+    """The place after the root's start tag; its beginning, if the root is itself a record."""
+
+    @property
+    def splittable(self) -> bool:
+        """Whether every byte below 128 is that character, so that the file can be cut without decoding it."""
+        return SINGLE_BYTE.fullmatch(self.encoding) is not None
+
+    def finished(self, tag_end: int, name: bytes, raw: bytes) -> bytes:
+        """A record that can stand alone. `tag_end` is the length of its start tag."""
+        if self.namespaces:
+            tag = raw[:tag_end]
+            own = {attribute for attribute, _ in ATTRIBUTE.findall(tag)} if b"xmlns" in tag else set()
+            missing = b"".join(b" %s=%s" % pair for pair in self.namespaces if pair[0] not in own)
+            cut = 1 + len(name)
+            raw = raw[:cut] + missing + raw[cut:]
+        if self.encoding.lower() not in ("utf-8", "utf8"):
+            raw = raw.decode(self.encoding, "replace").encode()
+        if self.doctype:
+            raw = b"<!DOCTYPE %s [%s]>" % (name, self.doctype) + raw
+        return raw
+
+
+def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8, if the file begins as UTF-16 or UTF-32, or names an encoding that cannot be cut
+    bytewise."""
+    remaining = iter(chunks)
+    first = next(remaining, b"")
+    encoding = _wide_encoding(first)
+    if encoding is None:
+        yield first
+        yield from remaining
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    text = decoder.decode(first).removeprefix("\ufeff")
+    # What it says of its encoding is no longer true.
+    yield re.sub(r"(<\?xml[^>]*?)encoding\s*=\s*[\"'][^\"']*[\"']", r"\1", text, count=1).encode()
+    for chunk in remaining:
+        yield decoder.decode(chunk).encode()
+
+
+def _wide_encoding(first: bytes) -> str | None:
+    for bom, encoding in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")):
+        if first.startswith(bom):
+            return encoding
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if first.startswith((b"<\0", b"\0<")):
+        return "utf-16-le" if first[0] else "utf-16-be"
+    declared = DECLARATION.match(first.removeprefix(codecs.BOM_UTF8))
+    if declared and SINGLE_BYTE.fullmatch(declared[1].decode()) is None:
+        return _known(declared[1].decode())
+    return None
+
+
+def _known(encoding: str) -> str:
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        raise DocumentError("unknown-encoding", f"the encoding {encoding!r} is not known", line=1, column=1) from None
+
+
+def read_header(chunks: Iterable[bytes], record: str) -> Header:
+    """The header of a file, from its first chunks."""
+    head = bytearray()
+    for chunk in chunks:
+        head += chunk
+        found = _parse_header(bytes(head), record.encode())
+        if found is not None:
+            return found
+        if len(head) > HEADER_LIMIT_BYTES:
+            raise DocumentError("header-too-long", f"no root element in the first {HEADER_LIMIT_BYTES:,} bytes")
+    raise DocumentError("no-root", "the file ends before its root element begins")
+
+
+def _parse_header(head: bytes, record: bytes) -> Header | None:
+    """The header, or None if there is not enough of it yet."""
+    declared = DECLARATION.match(head.removeprefix(codecs.BOM_UTF8))
+    encoding, doctype = declared[1].decode() if declared else "utf-8", b""
+    place = head.find(b"<")
+    while place >= 0:
+        if head.startswith(b"<!--", place):
+            end = _after(head, b"-->", place + 4)
+        elif head.startswith(b"<?", place):
+            end = _after(head, b"?>", place + 2)
+        elif head.startswith(b"<!DOCTYPE", place):
+            end, doctype = _skip_doctype(head, place)
+        elif len(head) - place < 9 and head[place + 1 : place + 2] in (b"", b"!"):
+            return None  # it could still become any of the above
+        else:
+            return _root(head, place, encoding, doctype, record)
+        if end < 0:
+            return None
+        place = head.find(b"<", end)
+    return None
+
+
+def _after(head: bytes, ending: bytes, place: int) -> int:
+    found = head.find(ending, place)
+    return found + len(ending) if found >= 0 else -1
+
+
+def _skip_doctype(head: bytes, place: int) -> tuple[int, bytes]:
+    outer = re.compile(rb"(?:[^\"'>\[]++|\"[^\"]*+\"|'[^']*+')*+([>\[])").match(head, place + 9)
+    if outer is None:
+        return -1, b""
+    if outer[1] == b">":
+        return outer.end(), b""
+    at = outer.end()
+    while (token := SUBSET_TOKEN.match(head, at)) is not None:
+        if token[0] == b"]":
+            subset = head[outer.end() : at]
+            return _after(head, b">", token.end()), subset if b"<!ENTITY" in subset else b""
+        at = token.end()
+    return -1, b""
+
+
+def _root(head: bytes, place: int, encoding: str, doctype: bytes, record: bytes) -> Header | None:
+    rest = REST_OF_TAG.match(head, place + 1)
+    if rest is None:
+        return None
+    tag = head[place : rest.end()]
+    name = re.split(rb"[\s/>]", tag[1:], maxsplit=1)[0]
+    if name == record:
+        return Header(encoding, doctype, (), name, place)
+    declared = [(key, value) for key, value in ATTRIBUTE.findall(tag) if key == b"xmlns" or key.startswith(b"xmlns:")]
+    return Header(encoding, doctype, tuple(declared), name, rest.end())
+
+
+class _Scanner:
+    """Finds the outermost records in chunks that begin outside of any."""
+
+    def __init__(self, chunks: Iterable[bytes], record: str, base: int, limit_bytes: int) -> None:
+        self.buffer = bytearray()
+        self.base = base  # the place in the file of buffer[0]
+        self._chunks = iter(chunks)
+        self._limit_bytes = limit_bytes
+        name = re.escape(record.encode())
+        self._token = re.compile(rb"<(?:!--|!\[CDATA\[|\?|/?" + name + rb"(?=[\s/>]))")
+        self._longest = max(len(record.encode()) + 3, 9)
+
+    def records(self) -> Iterator[tuple[int, int, int]]:
+        """The beginning, the end of the start tag, and the end of each record in the buffer; valid until the next one
+        is asked for."""
+        place, start, tag_end, depth = 0, -1, 0, 0
+        while True:
+            found = self._token.search(self.buffer, place)
+            if found is None:
+                place = max(place, len(self.buffer) - self._longest)
+                shift = self._more(start if start >= 0 else place)
+                if shift is None:
+                    break
+                place, start, tag_end = place - shift, start - shift if start >= 0 else -1, tag_end - shift
+                continue
+            begin, text = found.start(), found[0]
+            keep = start if start >= 0 else begin
+            if text in (b"<!--", b"<![CDATA[", b"<?"):
+                ending = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}[bytes(text)]
+                place, shift = self._skip(ending, found.end(), start)
+                if place < 0:
+                    break
+                start, tag_end = start - shift if start >= 0 else -1, tag_end - shift
+                continue
+            end = self._tag_end(found.end())
+            if end < 0:
+                shift = self._more(keep)
+                if shift is None or len(self.buffer) - (begin - shift) > self._limit_bytes:
+                    break
+                place, start, tag_end = begin - shift, start - shift if start >= 0 else -1, tag_end - shift
+                continue
+            place = end
+            if text[1:2] == b"/":
+                depth = max(0, depth - 1)
+            elif self.buffer[end - 2] != ord("/"):
+                depth += 1
+            if start < 0 and text[1:2] != b"/":
+                start, tag_end = begin, end
+            if start >= 0 and depth == 0:
+                yield start, tag_end, end
+                start = -1
+        if start >= 0:  # the file ends inside a record: it is delivered as it is, and matching will call it broken
+            yield start, tag_end, len(self.buffer)
+
+    def _tag_end(self, place: int) -> int:
+        rest = REST_OF_TAG.match(self.buffer, place)
+        if rest is not None:
+            return rest.end()
+        if len(self.buffer) - place > TAG_LIMIT_BYTES:
+            raise DocumentError(
+                "tag-too-long", f"the tag before byte {self.base + place} does not end", offset=self.base + place
+            )
+        return -1
+
+    def _skip(self, ending: bytes, place: int, start: int) -> tuple[int, int]:
+        """The place after an ending, -1 if there is none; and by how much the buffer was shifted meanwhile."""
+        shifted = 0
+        while (found := self.buffer.find(ending, place)) < 0:
+            place = max(place, len(self.buffer) - len(ending) + 1)
+            shift = self._more(start if start >= 0 else place)
+            if shift is None:
+                return -1, shifted
+            place, shifted = place - shift, shifted + shift
+            start = start - shift if start >= 0 else -1
+        return found + len(ending), shifted
+
+    def _more(self, keep: int) -> int | None:
+        """Reads one more chunk and drops what is before `keep`; by how much places shifted, or None at the end."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            return None
+        del self.buffer[:keep]
+        self.base += keep
+        self.buffer += chunk
+        if len(self.buffer) - len(chunk) > self._limit_bytes:
+            raise DocumentError(
+                "record-too-long",
+                f"the record at byte {self.base} is longer than {self._limit_bytes:,} bytes",
+                offset=self.base,
+                hint="raise the option maxRecordBytes if that is right",
+            )
+        return keep
+
+
+def scan_records(
+    chunks: Iterable[bytes], record: str, header: Header, base: int, limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES
+) -> Iterator[Record]:
+    """The records in chunks that begin at byte `base` of the file, outside of any record."""
+    scanner = _Scanner(chunks, record, base, limit_bytes)
+    name = record.encode()
+    for start, tag_end, end in scanner.records():
+        raw = bytes(scanner.buffer[start:end])
+        yield Record(scanner.base + start, header.finished(tag_end - start, name, raw))
+
+
+def split_places(
+    chunks: Iterable[bytes], record: str, base: int, split_bytes: int, limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES
+) -> list[int]:
+    """Places of records at which to split, about `split_bytes` apart; the first is `base`."""
+    scanner = _Scanner(chunks, record, base, limit_bytes)
+    places = [base]
+    for start, _, _ in scanner.records():
+        if scanner.base + start >= places[-1] + split_bytes:
+            places.append(scanner.base + start)
+    return places

@@ -1,0 +1,15 @@
+"""The check that PySpark is there, said once and in words that help."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from xsift.errors import XsiftError
+
+__all__ = ["require_pyspark"]
+
+
+def require_pyspark() -> None:
+    """Raises an error that says what to install if PySpark is missing."""
+    if importlib.util.find_spec("pyspark") is None:
+        raise XsiftError("no-pyspark", "xsift.spark needs PySpark", hint="pip install 'xsift[spark]'")

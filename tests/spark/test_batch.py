@@ -1,0 +1,170 @@
+"""match_documents against the library, on the same documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import xsift
+from tests.spark.data import expected, interests, news
+from xsift.spark import compile_subscriptions, match_documents
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS = interests(300)
+DOCUMENTS = news(40)
+EXPECTED = dict(enumerate(expected(ROWS, DOCUMENTS)))
+
+
+@pytest.fixture(scope="module")
+def documents(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(list(enumerate(DOCUMENTS)), "number int, xml binary").repartition(3).cache()
+
+
+@pytest.fixture(scope="module")
+def subscriptions(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(ROWS, "id string, xpath string, ordered boolean").coalesce(1)
+
+
+def answers(matched: DataFrame) -> dict[int, tuple[list[str] | None, str | None]]:
+    return {row.number: (row.matches, row.error and row.error.code) for row in matched.collect()}
+
+
+def test_equals_the_library(documents: DataFrame, subscriptions: DataFrame) -> None:
+    matched = documents.transform(match_documents, subscriptions=subscriptions)
+    assert matched.columns == ["number", "matches", "error"]
+    assert answers(matched) == EXPECTED
+    assert len({error for _, error in EXPECTED.values()}) > 4
+
+
+@pytest.mark.parametrize("form", ["set", "matcher", "path", "table", "compiled"])
+def test_forms_of_subscriptions(spark: SparkSession, documents: DataFrame, form: str, tmp_path: Path) -> None:
+    made = xsift.Subscriptions()
+    made.add_many(ROWS)
+    forms: dict[str, Any] = {"set": made, "matcher": made.matcher(), "path": tmp_path / "saved.xsift"}
+    made.matcher().save(forms["path"])
+    forms["table"] = pa.table(dict(zip(("id", "xpath", "ordered"), map(list, zip(*ROWS, strict=True)), strict=True)))
+    forms["compiled"] = compile_subscriptions(spark, made)
+    assert answers(match_documents(documents, subscriptions=forms[form])) == EXPECTED
+
+
+def test_sharded_equals_unsharded(spark: SparkSession, documents: DataFrame, subscriptions: DataFrame) -> None:
+    compiled = compile_subscriptions(spark, subscriptions, shards=3)
+    assert compiled.sharded
+    assert len(compiled.parts) == 3
+    assert answers(match_documents(documents, subscriptions=compiled)) == EXPECTED
+    rows = match_documents(documents, subscriptions=compiled, output="rows").collect()
+    assert_rows(rows)
+
+
+def test_shards_follow_from_memory(spark: SparkSession, subscriptions: DataFrame) -> None:
+    whole = compile_subscriptions(spark, subscriptions)
+    split = compile_subscriptions(spark, subscriptions, worker_memory_bytes=whole.index_bytes // 3)
+    assert not whole.sharded
+    assert len(split.parts) > 1
+    assert split.index_bytes < whole.index_bytes
+    assert "shards" in str(split)
+
+
+def assert_rows(rows: list[Any]) -> None:
+    """One row a match, one a broken document, none for the rest."""
+    found: dict[int, list[str]] = {}
+    broken = {}
+    for row in rows:
+        if row.error:
+            assert row.subscription is None
+            assert row.number not in broken
+            broken[row.number] = row.error.code
+        else:
+            found.setdefault(row.number, []).append(row.subscription)
+    assert broken == {number: error for number, (_, error) in EXPECTED.items() if error}
+    assert {number: sorted(ids) for number, ids in found.items()} == {
+        number: sorted(ids) for number, (ids, _) in EXPECTED.items() if ids
+    }
+
+
+def test_a_row_a_match(documents: DataFrame, subscriptions: DataFrame) -> None:
+    assert_rows(match_documents(documents, subscriptions=subscriptions, output="rows").collect())
+
+
+def test_a_row_a_node(documents: DataFrame) -> None:
+    made = xsift.Subscriptions()
+    made.add_many([("p", "//p"), ("title", "/nitf/head/title"), ("none", "/none")])
+    matcher = made.matcher()
+    rows = match_documents(documents, subscriptions=made, output="nodes", keep_xml=True).collect()
+    found = sorted((row.number, row.subscription, row.path, row.fragment) for row in rows if not row.error)
+    wanted = []
+    for number, (_, error) in EXPECTED.items():
+        if not error:
+            for id, nodes in matcher.select(DOCUMENTS[number]).items():
+                wanted += [(number, id, node.path, DOCUMENTS[number][node.start : node.end]) for node in nodes]
+    assert found == sorted(wanted)
+    assert found
+    assert {row.number for row in rows if row.error} == {number for number, (_, error) in EXPECTED.items() if error}
+
+
+def test_text_nulls_and_empty(spark: SparkSession) -> None:
+    made = xsift.Subscriptions()
+    made.add("é", "//é[. = 'ü']")
+    rows = [(1, "<a><é>ü</é></a>"), (2, None), (3, '<?xml version="1.0" encoding="latin-1"?><é>ü</é>'), (4, "<a/>")]
+    table = spark.createDataFrame(rows, "number int, xml string")
+    assert answers(match_documents(table, subscriptions=made)) == {
+        1: (["é"], None),
+        2: (None, None),
+        3: (["é"], None),
+        4: ([], None),
+    }
+    assert match_documents(table.limit(0), subscriptions=made).collect() == []
+    nobody = match_documents(table, subscriptions=xsift.Subscriptions())
+    assert answers(nobody)[4] == ([], None)
+    nodes = match_documents(table, subscriptions=made, output="nodes").collect()
+    assert [row.fragment for row in nodes] == ["<é>ü</é>"] * 2
+
+
+def test_namespaces_of_rows_and_of_the_job(spark: SparkSession) -> None:
+    rows = [("one", "//n:a", {"n": "urn:one"}), ("two", "//n:a", {"n": "urn:two"}), ("job", "//j:a", None)]
+    table = spark.createDataFrame(rows, "id string, xpath string, namespaces map<string,string>")
+    documents = spark.createDataFrame(
+        [(1, '<a xmlns="urn:one"/>'), (2, '<a xmlns="urn:two"/>'), (3, '<a xmlns="urn:j"/>')],
+        "number int, xml string",
+    )
+    matched = match_documents(documents, subscriptions=table, namespaces={"j": "urn:j"})
+    assert answers(matched) == {1: (["one"], None), 2: (["two"], None), 3: (["job"], None)}
+
+
+def test_what_goes_wrong_is_said(spark: SparkSession, documents: DataFrame) -> None:
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    with pytest.raises(xsift.XsiftError, match=r"no column 'text'.*'number', 'xml'"):
+        match_documents(documents, subscriptions=made, xml="text")
+    with pytest.raises(xsift.XsiftError, match="is int"):
+        match_documents(documents, subscriptions=made, xml="number")
+    with pytest.raises(xsift.XsiftError, match="column 'error' already"):
+        match_documents(documents.withColumnRenamed("number", "error"), subscriptions=made)
+    with pytest.raises(xsift.SubscriptionError, match=r"no column 'xpath'.*'id', 'path'"):
+        match_documents(documents, subscriptions=pa.table({"id": ["a"], "path": ["//a"]}))
+    with pytest.raises(TypeError, match="subscriptions is a int"):
+        match_documents(documents, subscriptions=7)  # type: ignore[arg-type]
+    with pytest.raises(xsift.SubscriptionError, match="cannot be split"):
+        match_documents(documents, subscriptions=made.matcher(), shards=2)
+
+
+def test_bad_subscriptions_are_listed(spark: SparkSession) -> None:
+    rows = pa.table({"id": ["good", "bad"], "xpath": ["//a", "//a["]})
+    with pytest.raises(xsift.XPathError, match="bad"):
+        compile_subscriptions(spark, rows)
+    compiled = compile_subscriptions(spark, rows, errors="collect")
+    assert [id for id, _ in compiled.failed] == ["bad"]
+    assert compiled.subscriptions == 1
+
+
+def test_a_broken_document_fails_the_job_if_asked(documents: DataFrame, subscriptions: DataFrame) -> None:
+    from pyspark.errors import PySparkException
+
+    matched = match_documents(documents, subscriptions=subscriptions, on_error="fail", id="number")
+    with pytest.raises(PySparkException, match=r"document \d+: "):
+        matched.collect()
