@@ -50,6 +50,8 @@ def disagreement(compiled: Compiled, explicit: str, document: Tree, is_node_set:
     if found != wanted and (compiled.exact or wanted):
         return f"lxml says {wanted}, the patterns {found}"
     kinds = {selection.kind for selection in compiled.selections}
+    if compiled.exact and is_node_set and "nothing" in kinds:
+        return "the selected node is lost"
     listable = compiled.exact and is_node_set and kinds and kinds <= {"element", "attribute", "text"}
     if listable and selected(compiled, document) != owners(explicit, document.tree):
         return "other elements are selected"
