@@ -1,497 +1,187 @@
 """`ifist`, `fist`: twigs as sequences, matched bottom-up.
 
-DOCSTRING
+Papers: Joonho Kwon, Praveen Rao, Bongki Moon, Sukho Lee, "Fast XML document filtering by sequencing twig patterns",
+ACM TOIT 9(4), 2009 (iFiST); the same, "FiST: scalable XML document filtering by sequencing twig patterns", VLDB 2005
+(FiST).
+
+The idea. A twig is written as its labelled Prüfer sequence: from each leaf upwards to where its branch joins the
+tree. Cut there, the sequence is a list of segments, each a path from a leaf to a branch node. While a document is
+read, each end tag asks which segments begin with this name, and compares them with the stack of open elements. A
+segment that matches makes the profile's next segment active; equal segments of different profiles are one row of a
+table and are compared once. Whether the segments of a profile met in the same elements is verified in a second phase.
+
+The paper's terms here: *profile* a pattern, *Qid* its key; *profile sequence*, *Sym*, *δ = (op, extra)*
+`profile_sequence` (ifist_sequences.pyx); *shareable segment* `Segment`; *segment table* `table`, its rows `TableRow`;
+*candidate list* `TableRow.candidates` and, what a document adds, `SegmentState.candidates`; *terse sequence*
+`Profile.terse`; *sequence index* `buckets` and, what a document adds, `active`; *run-time stack* `stack`; *path
+stack* `OpenElement.deepest`; *BranchID set* the entries `BranchID` of a row; *FindSubsequence* `find_subsequence`,
+*doRecursiveStackTest* `recursive_stack_test`, *TestPC*, *TestAD* `climb`, *refinement* `verify`, `progress`. The
+index is in ifist_index.pyx, the run in ifist_run.pyx, its state in ifist_scratch.pyx. The methods below show the
+figures.
+
+Where the printed algorithm is wrong, or does not mean what `ordered=True` means (children in strictly increasing
+post-order), with the smallest documents that tell. All are tests.
+
+- *Nested branch nodes.* The paper intersects the BranchID sets of each branch node on its own. `//a[b[c]/d]/e` would
+  match `<r><a><b><c/><d/></b></a><a><b><d/></b><e/></a></r>`: the first b has c and d, the second a has b/d and e.
+  Here a branch node is a *unit*, verified at each open element on its own, as soon as its last child is there; only a
+  unit that is satisfied goes on, up to the next branch node. So the sets of an outer branch node hold only what holds
+  inside.
+- *The same element twice.* A name occurs in LPS(T) once for each child. `/a[b]/b` would match
+  `<a><b><c/><c/></b></a>`. Here an element counts when its own end tag is read, that is at its last occurrence, and a
+  child must end later than the one before.
+- *Ends of leaves are not ends of branches.* `/r[.//a/x]//b` would match `<r><a><x/><b/></a></r>`, because x ends
+  before b; but a ends after it. So a child of an ordered branch node that is still open is *pending* until it ends.
+- *Greedy progress.* `/r[.//a/y]//c/x` would not match `<r><c><x/><a><y/></a></c></r>`: x is gone before y makes its
+  segment active. A segment waits for the one before it (its *guard*) only where what it needs cannot have ended by
+  then: after a sibling on the `/` axis. Within an element, taking the earliest child each time is safe, as in the
+  reference engine.
+- *Leaf wildcards.* The path stack holds the path to the last leaf, so `/a/*/*/*` would not match
+  `<a><b><c><d/></c><e/></b></a>`. Here each open element knows how deep the document has been below it. A leaf
+  wildcard that is an ordered child of a branch node is looked for at each end tag below that node.
+- *Memory.* The printed BranchID sets grow with the document. Here a BranchID is dropped with its element's end tag:
+  what a document needs is bounded by the index and the document's depth.
+
+Other deviations. The sequence index looks one node ahead (`BucketKind`) and keeps what a first look at the stack
+needs end to end (`Look`); the segment table is read only for what may fit. An internal branch node's first ordered
+child needs no BranchID of a profile's own: that of the segment, which all profiles share, says as much.
+
+Unordered profiles are the same segments, in canonical order. What comes first is not known, so all of them are in the
+sequence index of every document; that is the cost: stack tests and BranchIDs for segments whose profile has no
+chance. The candidate lists are still progressive: a unit waits in the list of one segment that the document has not
+had yet, the rarest first, and moves on when it comes; once all have come, each of them has the unit verified where it
+matches.
+
+Conditions are leaves, and so first labels of segments; in an ordered branch node they are children without an order.
+A pattern may be added more than once (FiST against iFiST is about that); every copy has a key of its own.
+
+Takes every pattern, ordered or not. Wins with ordered twigs, and with twigs of several branches on deep, recursive
+documents; against `yfilter` it does not pay for active states. It loses to engines that share prefixes on plain paths
+with common prefixes.
 """
 
-from libcpp.vector cimport vector
+from xsift.document.events cimport END, Document
+from xsift.engines.ifist_index cimport POSITION, Candidate, TableRow
+from xsift.engines.ifist_run cimport IFiSTRun
+from xsift.engines.ifist_scratch cimport IFiSTScratch
+from xsift.engines.ifist_sequences cimport Profile, sequence_nodes
+from xsift.native.types cimport int32_t, symbol_t
 
-from xsift.document.events cimport END, Document, condition_symbol
-from xsift.engines.base cimport Scratch
-from xsift.engines.ifist_index cimport (
-    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, POSITION, WHATEVER, Candidate, IFiSTIndex, LabelUse,
-    RowOwner, TableRow, bucket_key,
-)
-from xsift.engines.ifist_scratch cimport BranchID, Completion, IFiSTScratch, OpenElement, SegmentState
-from xsift.engines.ifist_sequences cimport (
-    OWN_END, SYM_CHILD, SYM_ROOT, Place, Profile, Segment, SegmentStep, Unit,
-)
-from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
-from xsift.xpath.symbols cimport ANY
-
-from xsift.errors import EngineError
-
-cdef enum Counter:
-    STACK_TESTS
-    SEGMENTS_MATCHED
-    CANDIDATES_ADDED
-    BRANCH_IDS
-    VERIFICATIONS
-    BRANCHES_VERIFIED
+from xsift.engines.ifist_view import Moment, SegmentRow
 
 
-cdef class IFiST(IFiSTIndex):
+cdef class IFiST(IFiSTRun):
     """Segments of profile sequences, shared between profiles, against the run-time stack."""
 
     name = "ifist"
     paper = "Kwon, Rao, Moon, Lee: Fast XML document filtering by sequencing twig patterns (TOIT 2009)"
     takes = "every pattern, ordered or not"
-    wins = "ordered twigs with several branches, many of them alike, on deep and recursive documents"
+    wins = "ordered twigs; twigs with several branches, many of them alike, on deep and recursive documents"
     caveat = "unordered twigs keep all their segments active, so its filter is weaker for them"
-    counter_names = ("stack tests", "segments matched", "candidates added", "BranchIDs", "verifications",
-                     "branch nodes verified")
 
-    cdef Scratch new_scratch(self):
-        return IFiSTScratch()
+    # The paper's figures. Without a document, the structures are as they are when one begins.
 
-    cdef int begin(self, Scratch scratch) except -1 nogil:
-        return self.begin_run(<IFiSTScratch>scratch)
+    def segments(self, int key):
+        """The profile's shareable segments, each a list of sequence nodes (Figures 12 and 13)."""
+        self._check(key)
+        found = []
+        cdef int32_t position
+        cdef Profile* profile = &self.profiles[key]
+        start = 1
+        for position in range(<int32_t>profile.terse.size()):
+            nodes = sequence_nodes(self.table[profile.terse[position].segment].segment, start, self.symbols)
+            found.append(nodes)
+            start += len(nodes)
+        return found
 
-    cdef int begin_run(self, IFiSTScratch scratch) except -1 nogil:
-        scratch.reset(self.owners.size(), self.table.size(), self.buckets.size(), self.profiles.size(),
-                      self.symbol_limit)
-        scratch.generation = self.generation
-        return 0
+    def profile_sequence(self, int key):
+        """The profile sequence, put together again from the terse sequence (Figure 7a)."""
+        return [node for segment in self.segments(key) for node in segment]
 
-    cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
-        return self.run(<IFiSTScratch>scratch, codes, number)
+    def terse_sequence(self, int key):
+        """The profile as pointers to rows of the segment table (Figure 14b)."""
+        self._check(key)
+        return [place.segment + 1 for place in self.profiles[key].terse]
 
-    cdef int finish(self, Scratch scratch, vector[int32_t]* keys) except -1 nogil:
-        return self.report(<IFiSTScratch>scratch, keys)
-
-    cdef int report(self, IFiSTScratch scratch, vector[int32_t]* keys) except -1 nogil:
-        self.check_generation(scratch)
-        keys.insert(keys.end(), scratch.matched.begin(), scratch.matched.end())
-        return 0
-
-    cdef int check_generation(self, IFiSTScratch scratch) except -1 nogil:
-        if scratch.generation != self.generation:
-            with gil:
-                raise EngineError("changed-index", f"engine {self.name!r}: patterns were added or removed in the middle "
-                                  "of a document", hint="finish the document, or begin it again")
-        return 0
-
-    cdef int run(self, IFiSTScratch scratch, const int32_t* codes, size_t number) except -1 nogil:
-        cdef size_t i
-        self.check_generation(scratch)
-        for i in range(number):
-            if codes[i] >= 0:
-                scratch.push(codes[i])
-            elif codes[i] == END:
-                self.end_tag(scratch)
-            else:
-                self.find_subsequence(scratch, condition_symbol(codes[i]), scratch.depth + 1)
-        return self.profile_count > 0 and scratch.matched.size() == <size_t>self.profile_count
-
-    # Phase 1: progressive subsequence matching.
-
-    cdef int end_tag(self, IFiSTScratch scratch) except -1 nogil:
-        """EndTagHandler: the last occurrence of this element's label in LPS(T), then one more of its parent's."""
-        cdef int32_t level = scratch.depth
-        cdef symbol_t symbol
-        cdef size_t i = 0
-        if level == 0:
-            return 0
-        scratch.clock += 1
-        symbol = scratch.stack[level - 1].symbol
-        self.find_subsequence(scratch, symbol, level)
-        if symbol != ANY:
-            self.find_subsequence(scratch, ANY, level)
-        if self.below_ends.size() and level > 1:
-            self.find_below(scratch, level)
-        while i < scratch.pending[level - 1].size():
-            self.child_ended(scratch, scratch.pending[level - 1][i], level)
-            i += 1
-        scratch.pop()
-        return 0
-
-    cdef int find_subsequence(self, IFiSTScratch scratch, symbol_t label, int32_t level) except -1 nogil:
-        """Tries the active segments whose first label is `label`, an element (or condition) at `level` that ends."""
-        cdef const LabelUse* use
-        cdef symbol_t parent
-        if <size_t>label >= self.labels.size():
-            return 0
-        use = &self.labels[label]
-        if use.users[<int>WHATEVER]:
-            self.try_bucket(scratch, self.bucket_of.get(bucket_key(label, ANY, WHATEVER), -1), level, 0)
-        if level < 2:
-            return 0
-        if use.users[<int>PARENT]:
-            parent = scratch.stack[level - 2].symbol
-            self.try_bucket(scratch, self.bucket_of.get(bucket_key(label, parent, PARENT), -1), level, 0)
-        if use.users[<int>ANCESTOR]:
-            self.find_below_ancestors(scratch, use, label, level)
-        return 0
-
-    cdef int find_below_ancestors(self, IFiSTScratch scratch, const LabelUse* use, symbol_t label,
-                                  int32_t level) except -1 nogil:
-        """Tries the segments whose second node is on the `//` axis: by the open elements, or by the nodes, if these are fewer."""
-        cdef int32_t above, bucket
-        cdef symbol_t symbol
-        cdef size_t i
-        if use.ancestors.size() < <size_t>level:
-            for i in range(use.ancestors.size()):
-                bucket = use.ancestors[i]
-                symbol = <symbol_t>((self.buckets[bucket].key >> 2) & 0x7FFFFFFF)
-                if scratch.latest[symbol]:
-                    self.try_bucket(scratch, bucket, level, 0)
-            return 0
-        for above in range(level - 1, 0, -1):
-            symbol = scratch.stack[above - 1].symbol
-            if symbol == ANY or <size_t>symbol >= scratch.latest.size():
-                continue
-            if scratch.latest[symbol] == above or (scratch.latest[symbol] == level
-                                                   and scratch.stack[level - 1].same_above == above):
-                self.try_bucket(scratch, self.bucket_of.get(bucket_key(label, symbol, ANCESTOR), -1), level, 0)
-        return 0
-
-    cdef int find_below(self, IFiSTScratch scratch, int32_t ended) except -1 nogil:
-        """Tries the segments that begin with a branch node and wait for any child, or anything below it, to end."""
-        cdef int32_t level, bucket
-        cdef symbol_t symbol
-        cdef size_t i
-        for i in range(self.below_ends.size()):
-            bucket = self.below_ends[i]
-            symbol = <symbol_t>(self.buckets[bucket].key >> 33)
-            if (self.buckets[bucket].key >> 2) & 1:  # a child
-                if symbol == ANY or scratch.stack[ended - 2].symbol == symbol:
-                    self.try_bucket(scratch, bucket, ended - 1, ended)
-            elif symbol == ANY:
-                for level in range(ended - 1, 0, -1):
-                    self.try_bucket(scratch, bucket, level, ended)
-            else:
-                level = scratch.latest[symbol]
-                if level == ended:
-                    level = scratch.stack[ended - 1].same_above
-                while level > 0:
-                    self.try_bucket(scratch, bucket, level, ended)
-                    level = scratch.stack[level - 1].same_above
-        return 0
-
-    cdef int try_bucket(self, IFiSTScratch scratch, int32_t bucket, int32_t level, int32_t ended) except -1 nogil:
-        cdef size_t active, i
-        if bucket < 0:
-            return 0
-        active = scratch.active[bucket].size()  # what is added meanwhile waits for a later element
-        for i in range(self.buckets[bucket].segments.size()):
-            self.try_segment(scratch, self.buckets[bucket].segments[i], level, ended)
-        for i in range(active):
-            self.try_segment(scratch, scratch.active[bucket][i], level, ended)
-        return 0
-
-    cdef int try_segment(self, IFiSTScratch scratch, int32_t segment, int32_t level, int32_t ended) except -1 nogil:
-        """Algorithm 6, for one segment: the stack test, the candidates' next segments, the BranchIDs."""
-        cdef const TableRow* row = &self.table[segment]
-        cdef int32_t i
-        if row.segment.branch < 0 and scratch.states[segment].seen:
-            return 0  # linear profiles, all matched
-        scratch.counts[STACK_TESTS] += 1
-        if not self.recursive_stack_test(scratch, row.segment, level, ended):
-            return 0
-        scratch.counts[SEGMENTS_MATCHED] += 1
-        self.advance(scratch, segment)
-        if row.loose_users:
-            for i in scratch.branch_levels:
-                if scratch.entry(row.record_row, i) < 0:
-                    scratch.counts[BRANCH_IDS] += 1
-                    scratch.insert(row.record_row, i)
-                    self.verify_candidates(scratch, segment, i)
-        if row.ordered_users and row.segment.child <= 0:
-            for i in scratch.branch_levels:
-                self.ordered_child_ended(scratch, segment, i)
-        elif row.ordered_users:
-            for i in scratch.child_levels:
-                scratch.insert_pending(row.pending_row, i)
-        return self.climb_completed(scratch)
-
-    cdef bint recursive_stack_test(self, IFiSTScratch scratch, const Segment& segment, int32_t level,
-                                   int32_t ended) except -1 nogil:
-        """doRecursiveStackTest: whether the segment fits the run-time stack from `level` upwards, and where.
-
-        Leaves the levels of the segment's first branch node in `branch_levels`, and of its child in `child_levels`.
-        """
-        cdef const SegmentStep* steps = segment.steps.data()
-        cdef int32_t last = <int32_t>segment.steps.size() - 1
-        cdef int32_t i
-        if level < steps[0].lowest:
-            return False
-        if ended and scratch.stack[ended - 1].deepest - ended < steps[0].distance - 1:
-            return False
-        if not ended and steps[0].distance and scratch.stack[level - 1].deepest - level < steps[0].distance:
-            return False
-        scratch.levels.clear()
-        scratch.levels.push_back(level)
-        for i in range(last + 1):
-            if i:
-                scratch.climb(&steps[i])
-                if scratch.levels.empty():
-                    return False
-            if i == segment.child:
-                scratch.child_levels = scratch.levels
-            if i == segment.branch:
-                scratch.branch_levels = scratch.levels
-        if segment.branch < 0:
-            scratch.branch_levels.clear()
-        if steps[last].sym & SYM_ROOT and steps[last].sym & SYM_CHILD:
-            return scratch.levels.back() == 1
-        return True
-
-    cdef int advance(self, IFiSTScratch scratch, int32_t segment) except -1 nogil:
-        """Moves the candidates of a segment that has matched on to their next segments, each once."""
-        cdef SegmentState* state = &scratch.states[segment]
-        cdef const vector[Candidate]* first
+    def segment_table(self, IFiSTScratch scratch=None):
+        """The rows of the segment table with their candidate lists (Figure 14a)."""
+        rows = []
+        cdef int32_t number
+        cdef TableRow* row
         cdef Candidate candidate
-        cdef size_t i, number
-        cdef size_t kept = 0
-        cdef bint consume = state.fresh > 0
-        number = state.candidates.size()
-        if not state.seen:
-            scratch.touch_segment(segment)
-            state.seen = True
-            first = &self.table[segment].candidates
-            for i in range(first.size()):
-                candidate = first[0][i]
-                if self.advance_candidate(scratch, candidate.profile, candidate.position):
-                    scratch.add_candidate(segment, candidate.profile, candidate.position | ADVANCED)
-        if not consume:
-            return 0
-        for i in range(number):
-            candidate = state.candidates[i]
-            if not candidate.position & ADVANCED:
-                state.fresh -= 1
-                if not self.advance_candidate(scratch, candidate.profile, candidate.position):
-                    continue
-                candidate.position |= ADVANCED
-            state.candidates[kept] = candidate
-            kept += 1
-        state.candidates.erase(state.candidates.begin() + kept, state.candidates.begin() + number)
-        return 0
-
-    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil:
-        """Adds what follows a candidate's position; returns whether the candidate itself is still needed."""
-        cdef const Profile* profile = &self.profiles[key]
-        cdef int32_t unit, i, following
-        if scratch.matched_at[key] == scratch.epoch:
-            return False
-        if profile.units.empty():
-            self.match_key(scratch, key)
-            return False
-        if profile.ordered:
-            for i in range(position + 1, <int32_t>profile.terse.size()):
-                if profile.terse[i].guard == position:
-                    self.activate(scratch, key, i)
-            return profile.terse[position].order != 0
-        unit = profile.terse[position].unit
-        for i in range(<int32_t>profile.watch.size()):
-            following = profile.watch[i]
-            if profile.terse[following].unit == unit and not scratch.states[profile.terse[following].segment].seen:
-                scratch.add_candidate(profile.terse[following].segment, key, following)
-                scratch.states[profile.terse[following].segment].fresh += 1
-                scratch.counts[CANDIDATES_ADDED] += 1
-                return False
-        for i in range(<int32_t>profile.terse.size()):
-            if profile.terse[i].unit == unit and i != position:
-                scratch.add_candidate(profile.terse[i].segment, key, i | ADVANCED)
-                scratch.counts[CANDIDATES_ADDED] += 1
-        return True
-
-    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil:
-        """Adds a position of an ordered profile to its segment's candidate list, and the segment to the sequence index."""
-        cdef int32_t segment = self.profiles[key].terse[position].segment
-        cdef int32_t bucket = self.table[segment].bucket
-        scratch.counts[CANDIDATES_ADDED] += 1
-        scratch.add_candidate(segment, key, position)
-        scratch.states[segment].fresh += 1
-        if self.table[segment].bucket_place < 0 and not scratch.states[segment].active:
-            scratch.states[segment].active = True
-            if scratch.active[bucket].empty():
-                scratch.touched_buckets.push_back(bucket)
-            scratch.active[bucket].push_back(segment)
-        return 0
-
-    # Phase 2: refinement by branch node verification.
-
-    cdef int verify_candidates(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil:
-        """The segment is satisfied below the open element at `level`: verifies the candidates to which order does not matter."""
-        cdef SegmentState* state = &scratch.states[segment]
-        cdef Candidate candidate
-        cdef const Place* place
-        cdef size_t i
-        for i in range(state.candidates.size()):
-            candidate = state.candidates[i]
-            if not candidate.position & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
+        for number in range(<int32_t>self.table.size()):
+            row = &self.table[number]
+            if row.users == 0:
                 continue
-            place = &self.profiles[candidate.profile].terse[candidate.position & POSITION]
-            if place.order < 0:
-                self.verify(scratch, candidate.profile, place.unit, level)
-        return 0
+            labels = " ".join(node.label for node in sequence_nodes(row.segment, 1, self.symbols))
+            found = {(candidate.profile, <int>candidate.position + 1) for candidate in row.candidates}
+            if scratch is not None:
+                for candidate in scratch.states[number].candidates:
+                    found.add((candidate.profile, <int>(candidate.position & POSITION) + 1))
+            rows.append(SegmentRow(number + 1, labels, sorted(found)))
+        return rows
 
-    cdef int ordered_child_ended(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil:
-        """An ordered child that the segment satisfies has just ended, below the open element at `level`."""
-        cdef SegmentState* state = &scratch.states[segment]
-        cdef int32_t row = self.table[segment].record_row
-        cdef int32_t entry = scratch.entry(row, level)
-        cdef int64_t checked
-        cdef Candidate candidate
-        cdef const Place* place
+    def sequence_index(self, IFiSTScratch scratch=None):
+        """First label -> pointers to the segments that a document looks for (Figure 14c)."""
+        index = {}
         cdef size_t i
-        if entry < 0:
-            scratch.counts[BRANCH_IDS] += 1
-            entry = scratch.insert(row, level)
-        if scratch.pool[entry].since == 0:
-            scratch.pool[entry].since = scratch.clock
-            scratch.stack[level - 1].changed = scratch.clock
-        checked = scratch.pool[entry].checked
-        if scratch.stack[level - 1].changed < checked and state.changed < checked:
-            return 0  # nothing is new since they were last verified here
-        scratch.pool[entry].checked = scratch.clock
-        for i in range(state.candidates.size()):
-            candidate = state.candidates[i]
-            if not candidate.position & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
+        for i in range(self.buckets.size()):
+            pointers = self._pointers(i, scratch)
+            if pointers:
+                index.setdefault(self._name(<symbol_t>(self.buckets[i].key >> 33)), []).extend(pointers)
+        return {label: sorted(pointers) for label, pointers in sorted(index.items())}
+
+    def _pointers(self, size_t bucket, IFiSTScratch scratch):
+        cdef size_t at = 0
+        found = []
+        while at < self.buckets[bucket].looks.size():
+            found.append(self.buckets[bucket].looks[at].what + 1)
+            at += self.buckets[bucket].looks[at].how + 1
+        at = 0
+        while scratch is not None and at < scratch.active[bucket].size():
+            found.append(scratch.active[bucket][at].what + 1)
+            at += scratch.active[bucket][at].how + 1
+        return found
+
+    def moments(self, Document document not None):
+        """Reads a document and yields, after each end tag, what the structures look like: a `Moment`."""
+        cdef IFiSTScratch scratch = self.new_scratch()
+        scratch.counts.assign(len(self.counter_names), 0)
+        self.begin(scratch)
+        is_leaf = False
+        for code in document.events:
+            if code != END:
+                self._feed_code(scratch, code)
+                is_leaf = is_leaf or code >= 0
                 continue
-            place = &self.profiles[candidate.profile].terse[candidate.position & POSITION]
-            if place.order > 0:
-                self.progress(scratch, candidate.profile, place.unit, place.order, level)
-        return 0
+            stack = [self._name(scratch.stack[i].symbol) for i in range(scratch.depth)]
+            # An open element has not yet told those above it how deep it goes.
+            path_stack = [max(scratch.stack[j].deepest for j in range(i, scratch.depth)) - i - 1
+                          for i in range(scratch.depth)]
+            self._feed_code(scratch, code)
+            yield Moment(stack[-1], stack, path_stack, ([stack[-1]] if is_leaf else []) + stack[-2:-1],
+                         self.sequence_index(scratch), self.segment_table(scratch), self._branch_ids(scratch),
+                         sorted(scratch.matched))
+            is_leaf = False
 
-    cdef int child_ended(self, IFiSTScratch scratch, int32_t row, int32_t level) except -1 nogil:
-        """The element at `level` ends, which is an ordered child by a row of BranchIDs: all branch nodes above it learn of it."""
-        cdef RowOwner owner = self.owners[row]
-        cdef const Profile* profile
-        cdef const Unit* unit
-        cdef int32_t above, entry
-        scratch.levels.clear()
-        scratch.levels.push_back(level)
-        if owner.kind == PENDING_SEGMENT:
-            scratch.climb(&self.table[owner.owner].segment.steps[self.table[owner.owner].segment.branch])
-            scratch.branch_levels = scratch.levels
-            for above in scratch.branch_levels:
-                self.ordered_child_ended(scratch, owner.owner, above)
-            return self.climb_completed(scratch)
-        if scratch.matched_at[owner.owner] == scratch.epoch:
-            return 0
-        profile = &self.profiles[owner.owner]
-        unit = &profile.units[owner.unit]
-        scratch.climb(&self.table[profile.terse[unit.closing].segment].segment.steps[unit.until])
-        for above in scratch.levels:
-            entry = scratch.entry(unit.record_row, above)
-            if entry < 0:
-                scratch.counts[BRANCH_IDS] += 1
-                entry = scratch.insert(unit.record_row, above)
-                scratch.pool[entry].since = scratch.clock
-            if unit.order > 0:
-                self.progress(scratch, owner.owner, unit.parent, unit.order, above)
-        return self.climb_completed(scratch)
+    def _feed_code(self, IFiSTScratch scratch, int32_t code):
+        self.feed(scratch, &code, 1)
 
-    cdef int progress(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t order, int32_t level) except -1 nogil:
-        """Child `order` of an ordered branch node has ended: it counts if the one before it ended earlier."""
-        cdef const Unit* unit = &self.profiles[key].units[number]
-        cdef int32_t entry = -1
-        scratch.counts[VERIFICATIONS] += 1
-        if unit.progress_row >= 0:
-            entry = scratch.entry(unit.progress_row, level)
-        if order == 1:
-            if entry >= 0:
-                return 0
-            entry = scratch.entry(unit.first_row, level)
-            if entry < 0 or scratch.pool[entry].since == 0 or scratch.pool[entry].since == scratch.clock:
-                return 0
-            if unit.progress_row < 0:
-                scratch.completions.push_back(Completion(key, number, level))
-                return 0
-            entry = scratch.insert(unit.progress_row, level)
-        elif entry < 0 or scratch.pool[entry].count != order or scratch.pool[entry].since == scratch.clock:
-            return 0
-        scratch.pool[entry].count = order + 1
-        scratch.pool[entry].since = scratch.clock
-        scratch.stack[level - 1].changed = scratch.clock
-        if order + 1 == unit.ordered:
-            self.verify(scratch, key, number, level)
-        return 0
+    def _name(self, symbol_t symbol):
+        return self.symbols.text(symbol) if symbol < len(self.symbols) else "*"
 
-    cdef int verify(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil:
-        """Whether all children of a branch node are satisfied below the open element at `level`: then its way up is next."""
-        cdef const Profile* profile = &self.profiles[key]
-        cdef const Unit* unit = &profile.units[number]
-        cdef int32_t end = <int32_t>profile.rows.size()
-        cdef int32_t i, entry
-        scratch.counts[VERIFICATIONS] += 1
-        if unit.ordered:
-            entry = scratch.entry(unit.progress_row, level)
-            if entry < 0 or scratch.pool[entry].count != unit.ordered:
-                return 0
-        if <size_t>number + 1 < profile.units.size():
-            end = profile.units[number + 1].loose
-        for i in range(unit.loose, end):
-            if scratch.entry(profile.rows[i], level) < 0:
-                return 0
-        scratch.completions.push_back(Completion(key, number, level))
-        return 0
-
-    cdef int climb_completed(self, IFiSTScratch scratch) except -1 nogil:
-        """Goes up from branch nodes that are satisfied: to the next branch node, or to the root and a match."""
-        cdef Completion completion
-        while scratch.completions.size():
-            completion = scratch.completions.back()
-            scratch.completions.pop_back()
-            if scratch.matched_at[completion.profile] != scratch.epoch:
-                scratch.counts[BRANCHES_VERIFIED] += 1
-                self.climb_unit(scratch, completion.profile, completion.unit, completion.level)
-        return 0
-
-    cdef int climb_unit(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil:
-        cdef const Profile* profile = &self.profiles[key]
-        cdef const Unit* unit = &profile.units[number]
-        cdef const SegmentStep* steps = self.table[profile.terse[unit.closing].segment].segment.steps.data()
-        cdef int32_t i
-        scratch.levels.clear()
-        scratch.levels.push_back(level)
-        for i in range(unit.at, unit.until + 1):
-            if i > unit.at:
-                scratch.climb(&steps[i])
-            if i == unit.child and unit.order >= 0:
-                for level in scratch.levels:
-                    scratch.insert_pending(unit.pending_row, level)
-                return 0
-        if scratch.levels.empty():
-            return 0
-        if unit.parent < 0:
-            if not steps[unit.until].sym & SYM_CHILD or scratch.levels.back() == 1:
-                self.match_key(scratch, key)
-            return 0
-        for level in scratch.levels:
-            if scratch.entry(unit.record_row, level) < 0:
-                scratch.counts[BRANCH_IDS] += 1
-                scratch.insert(unit.record_row, level)
-                self.verify(scratch, key, unit.parent, level)
-        return 0
-
-    cdef int match_key(self, IFiSTScratch scratch, int32_t key) except -1 nogil:
-        scratch.matched_at[key] = scratch.epoch
-        scratch.matched.push_back(key)
-        return 0
-
-    def memory(self):
-        cdef IFiSTScratch scratch
-        cdef int64_t stack = 0
-        cdef int64_t branches = 0
-        cdef int64_t lists = 0
-        cdef int64_t index = 0
-        cdef size_t i
-        for scratch in self.scratches:
-            stack += (scratch.stack.capacity() * sizeof(OpenElement) + 4 * scratch.latest.capacity()
-                      + 2 * scratch.touched.capacity() * sizeof(vector[int32_t]))
-            branches += scratch.pool.capacity() * sizeof(BranchID) + 4 * scratch.heads.capacity()
-            for i in range(scratch.touched.size()):
-                branches += 4 * (scratch.touched[i].capacity() + scratch.pending[i].capacity())
-            lists += scratch.states.capacity() * sizeof(SegmentState) + 4 * (
-                scratch.touched_segments.capacity() + scratch.matched_at.capacity() + scratch.matched.capacity())
-            for i in range(scratch.states.size()):
-                lists += scratch.states[i].candidates.capacity() * sizeof(Candidate)
-            index += scratch.active.capacity() * sizeof(vector[int32_t]) + 4 * scratch.touched_buckets.capacity()
-            for i in range(scratch.active.size()):
-                index += 4 * scratch.active[i].capacity()
-        return {**IFiSTIndex.memory(self), "run-time stack": stack, "run-time BranchID sets": branches,
-                "run-time candidate lists": lists, "run-time sequence index": index}
+    def _branch_ids(self, IFiSTScratch scratch):
+        """(Qid, position) -> the elements that the branch node at which the segment joins the twig maps to."""
+        found = {}
+        cdef int32_t key, position, row, level
+        for key in range(<int32_t>self.profiles.size()):
+            for position in range(<int32_t>self.profiles[key].terse.size()):
+                row = self.table[self.profiles[key].terse[position].segment].record_row
+                numbers = [scratch.stack[level - 1].number for level in range(1, scratch.depth + 1)
+                           if row >= 0 and scratch.entry(row, level) >= 0]
+                if numbers:
+                    found[key, position + 1] = numbers
+        return found
 
 
 cdef class FiST(IFiST):

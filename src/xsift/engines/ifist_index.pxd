@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.base cimport Engine
-from xsift.engines.ifist_sequences cimport Profile, Segment
+from xsift.engines.ifist_sequences cimport SYM_CHILD, SYM_ROOT, Profile, Segment
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
 
@@ -27,7 +27,6 @@ cdef struct TableRow:
     int32_t record_row    # BranchID row of the elements of the branch node; -1 for a linear profile
     int32_t pending_row   # BranchID row of the branch node's ordered child, while that is open; -1 if not needed
     int32_t bucket        # of the sequence index
-    int32_t bucket_place  # its place in the bucket's list; -1 if no document begins with it
 
 # The sequence index is keyed by a segment's first label, and looks one node ahead: a bucket holds the segments
 # with the same first label whose second node is the same, on the same axis.
@@ -37,10 +36,38 @@ cdef enum BucketKind:
     ANCESTOR       # at least one level above
     BELOW_ENDS     # the first node is looked for when an element below it ends: CHILD_END, DESCENDANT_END
 
+# A bucket's list is scanned at every end tag: so it holds, end to end, what a first look at the stack needs, and
+# the segment table is read for those only that may fit. An entry is a head and its steps from step `first_look` on.
+cdef struct Look:
+    int32_t what  # head: the row of the segment table; step: the symbol
+    int32_t how   # head: how many steps follow; step: distance above the step before, and these bits:
+
+cdef enum:
+    LOOK_AT_LEAST = 1 << 30
+    LOOK_ROOT = 1 << 29       # must be the document's root element
+    LOOK_DISTANCE = (1 << 29) - 1
+
 cdef struct Bucket:
-    vector[int32_t] segments  # of the segment table: those active when a document begins
+    vector[Look] looks        # the segments of the table that are active when a document begins
     uint64_t key
     int32_t users             # segments of the table that belong here
+
+cdef inline int32_t first_look(BucketKind kind) noexcept nogil:
+    return 2 if kind == PARENT or kind == ANCESTOR else 1  # the key has seen to the ones before
+
+cdef inline int add_look(const Segment& segment, int32_t number, BucketKind kind,
+                         vector[Look]* looks) except -1 nogil:
+    cdef int32_t last = <int32_t>segment.steps.size() - 1
+    cdef int32_t how, i
+    looks.push_back(Look(number, max(0, last + 1 - first_look(kind))))
+    for i in range(first_look(kind), last + 1):
+        how = segment.steps[i].distance
+        if segment.steps[i].at_least:
+            how |= LOOK_AT_LEAST
+        if i == last and segment.steps[i].sym & SYM_ROOT and segment.steps[i].sym & SYM_CHILD:
+            how |= LOOK_ROOT
+        looks.push_back(Look(segment.steps[i].symbol, how))
+    return 0
 
 cdef struct LabelUse:
     int32_t users[4]           # buckets with this first label, by kind
@@ -71,7 +98,8 @@ cdef class IFiSTIndex(Engine):
     cdef vector[Bucket] buckets
     cdef FlatMap[int32_t] bucket_of        # bucket_key -> bucket
     cdef vector[int32_t] free_buckets
-    cdef vector[int32_t] below_ends        # the buckets of kind BELOW_ENDS
+    cdef int32_t below_ends                # how many buckets there are of kind BELOW_ENDS ...
+    cdef vector[int32_t] descendant_ends   # ... and those of them that wait for DESCENDANT_END
     cdef vector[LabelUse] labels           # by symbol; larger symbols are first label of no segment
     cdef vector[RowOwner] owners           # by BranchID row
     cdef vector[int32_t] free_owners

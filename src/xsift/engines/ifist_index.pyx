@@ -1,16 +1,17 @@
 """IFiSTIndex: the profiles of iFiST as an index. ifist.pyx says what it is for, and runs documents through it.
 
-The segment table has a row for each distinct segment, with its candidate list; a profile is a terse sequence, the rows
-of its segments in order; the sequence index leads from the first label of a segment to its row. Profiles come and go: a
-row lives as long as a profile uses it. With sharing off (FiST), every profile has rows of its own.
+The segment table has a row for each distinct segment, with its candidate list; a profile is a terse sequence, the
+rows of its segments in order; the sequence index leads from the first label of a segment to its row. Profiles come
+and go: a row lives as long as a profile uses it. With sharing off (FiST), every profile has rows of its own.
 """
 
 from libcpp.algorithm cimport sort
 from libcpp.string cimport string
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from xsift.engines.ifist_sequences cimport (
-    CHILD_END, OWN_END, Place, SegmentStep, SequenceNode, Unit, cut_segments, delete_wildcards, pruefer_sequence,
+    DESCENDANT_END, OWN_END, Place, SegmentStep, SequenceNode, Unit, cut_segments, delete_wildcards, pruefer_sequence,
     segment_key,
 )
 from xsift.native.tables cimport hash_bytes
@@ -89,7 +90,7 @@ cdef class IFiSTIndex(Engine):
             self.count_place(key, position, -1)
             self.release(profile.terse[position].segment)
         self.segments_before_sharing -= profile.terse.size()
-        self.profiles[key] = vector[Profile](1)[0]
+        self.profiles[key] = move(vector[Profile](1)[0])
         self.free_profiles.push_back(key)
         self.profile_count -= 1
         self.generation += 1
@@ -161,7 +162,6 @@ cdef class IFiSTIndex(Engine):
             self.table[row].next = self.segment_of.get(hash, -1)
             self.segment_of.put(hash, row)
         self.table[row].bucket = self.join_bucket(segment)
-        self.table[row].bucket_place = -1
         self.table[row].pending_row = -1
         self.table[row].record_row = self.new_row(RECORD, row, -1) if segment.branch >= 0 else -1
         for i in range(segment.steps.size()):
@@ -186,7 +186,7 @@ cdef class IFiSTIndex(Engine):
         self.leave_bucket(self.table[row].bucket)
         self.free_branch_row(self.table[row].record_row)
         self.free_branch_row(self.table[row].pending_row)
-        self.table[row] = vector[TableRow](1)[0]
+        self.table[row] = move(vector[TableRow](1)[0])
         self.table[row].next = self.free_row
         self.free_row = row
         return 0
@@ -216,7 +216,7 @@ cdef class IFiSTIndex(Engine):
         cdef int32_t bucket
         if segment.trigger != OWN_END:
             kind = BELOW_ENDS
-            second = segment.trigger == CHILD_END
+            second = segment.trigger
         elif segment.steps.size() > 1 and segment.steps[1].symbol != ANY and segment.steps[1].distance == 1:
             kind = ANCESTOR if segment.steps[1].at_least else PARENT
             second = segment.steps[1].symbol
@@ -237,7 +237,9 @@ cdef class IFiSTIndex(Engine):
             if kind == ANCESTOR:
                 self.labels[first].ancestors.push_back(bucket)
             elif kind == BELOW_ENDS:
-                self.below_ends.push_back(bucket)
+                self.below_ends += 1
+            if segment.trigger == DESCENDANT_END:
+                self.descendant_ends.push_back(bucket)
         self.buckets[bucket].users += 1
         return bucket
 
@@ -250,27 +252,26 @@ cdef class IFiSTIndex(Engine):
             if key & 3 == ANCESTOR:
                 drop_number(&use.ancestors, bucket)
             elif key & 3 == BELOW_ENDS:
-                drop_number(&self.below_ends, bucket)
+                self.below_ends -= 1
+                if (key >> 2) & 3 == DESCENDANT_END:
+                    drop_number(&self.descendant_ends, bucket)
             self.bucket_of.erase(key)
-            self.buckets[bucket] = vector[Bucket](1)[0]
+            self.buckets[bucket] = move(vector[Bucket](1)[0])
             self.free_buckets.push_back(bucket)
         return 0
 
     cdef int need_from_start(self, int32_t segment, int32_t sign) except -1:
         """Counts one place more or less that needs the segment in the index when a document begins."""
         cdef TableRow* row = &self.table[segment]
-        cdef vector[int32_t]* members = &self.buckets[row.bucket].segments
-        cdef int32_t last
+        cdef Bucket* bucket = &self.buckets[row.bucket]
+        cdef size_t i = 0
         row.first_users += sign
-        if row.first_users > 0 and row.bucket_place < 0:
-            row.bucket_place = <int32_t>members.size()
-            members.push_back(segment)
-        elif row.first_users == 0:
-            last = members.back()
-            members[0][row.bucket_place] = last
-            self.table[last].bucket_place = row.bucket_place
-            members.pop_back()
-            row.bucket_place = -1
+        if sign > 0 and row.first_users == 1:
+            add_look(row.segment, segment, <BucketKind>(bucket.key & 3), &bucket.looks)
+        elif sign < 0 and row.first_users == 0:
+            while bucket.looks[i].what != segment:
+                i += bucket.looks[i].how + 1
+            bucket.looks.erase(bucket.looks.begin() + i, bucket.looks.begin() + i + bucket.looks[i].how + 1)
         return 0
 
     cdef int add_candidate(self, int32_t key, int32_t position) except -1:
@@ -379,7 +380,7 @@ cdef class IFiSTIndex(Engine):
             table += self.table[i].segment.steps.capacity() * sizeof(SegmentStep)
             lists += self.table[i].candidates.capacity() * sizeof(Candidate)
         for i in range(self.buckets.size()):
-            index += self.buckets[i].segments.capacity() * 4
+            index += self.buckets[i].looks.capacity() * sizeof(Look)
         for i in range(self.labels.size()):
             index += self.labels[i].ancestors.capacity() * 4
         for i in range(self.profiles.size()):

@@ -1,10 +1,12 @@
 """IFiSTScratch: what changes while iFiST reads a document. ifist.pyx says how it is used.
 
-The run-time stack, the BranchID sets, and what the document has added to the sequence index and to the candidate lists.
-Nothing here grows with the document: a BranchID lives as long as its element is open, a candidate is added once.
+The run-time stack, the BranchID sets, and what the document has added to the sequence index and to the candidate
+lists. Nothing here grows with the document: a BranchID lives as long as its element is open, a candidate is added
+once.
 
-A BranchID set holds open elements only, and these lie on one path: it is a linked list, innermost first, so that an
-element that ends is the first of every set that it is in.
+All BranchID sets are one hash table, keyed by the set and the level of the element. (A linked list a set, innermost
+element first, was tried: it needs no hashing, but in a document of a thousand nested elements of one name every
+look-up walks through hundreds.)
 """
 
 from xsift.xpath.symbols cimport ANY
@@ -16,7 +18,7 @@ cdef class IFiSTScratch(Scratch):
     def __cinit__(self):
         self.free_entry = -1
 
-    cdef int reset(self, size_t rows, size_t segments, size_t buckets, size_t profiles, symbol_t symbols) except -1 nogil:
+    cdef int reset(self, size_t segments, size_t buckets, size_t profiles, symbol_t symbols) except -1 nogil:
         """Makes ready for a document, whatever became of the one before. The sizes are the index's."""
         cdef int32_t i
         while self.depth:
@@ -31,7 +33,6 @@ cdef class IFiSTScratch(Scratch):
             self.active[i].clear()
         self.touched_buckets.clear()
         self.completions.clear()
-        self.heads.resize(rows, -1)
         self.states.resize(segments)
         self.active.resize(buckets)
         self.latest.resize(symbols, 0)
@@ -64,18 +65,17 @@ cdef class IFiSTScratch(Scratch):
         return 0
 
     cdef void pop(self) noexcept nogil:
-        """Forgets the innermost element: its BranchIDs are the first of their sets."""
+        """Forgets the innermost element, and takes it out of its BranchID sets."""
         cdef OpenElement* element = &self.stack[self.depth - 1]
-        cdef vector[int32_t]* rows = &self.touched[self.depth - 1]
-        cdef int32_t row, entry
+        cdef vector[Touched]* sets = &self.touched[self.depth - 1]
+        cdef Touched touched
         cdef size_t i
-        for i in range(rows.size()):
-            row = rows[0][i]
-            entry = self.heads[row]
-            self.heads[row] = self.pool[entry].next
-            self.pool[entry].next = self.free_entry
-            self.free_entry = entry
-        rows.clear()
+        for i in range(sets.size()):
+            touched = sets[0][i]
+            self.branch_ids.erase(pack(touched.row, self.depth))
+            self.pool[touched.entry].count = self.free_entry
+            self.free_entry = touched.entry
+        sets.clear()
         self.pending[self.depth - 1].clear()
         if <size_t>element.symbol < self.latest.size():
             self.latest[element.symbol] = element.same_above
@@ -83,32 +83,17 @@ cdef class IFiSTScratch(Scratch):
         if self.depth and self.stack[self.depth - 1].deepest < element.deepest:
             self.stack[self.depth - 1].deepest = element.deepest
 
-    cdef int32_t entry(self, int32_t row, int32_t level) noexcept nogil:
-        """The BranchID of the open element at `level` in a set, -1 if it is not there."""
-        cdef int32_t entry = self.heads[row]
-        while entry >= 0 and self.pool[entry].level > level:
-            entry = self.pool[entry].next
-        return entry if entry >= 0 and self.pool[entry].level == level else -1
-
     cdef int32_t insert(self, int32_t row, int32_t level) except -1 nogil:
         """Adds the open element at `level`, which must not be there, to a set."""
         cdef int32_t made = self.free_entry
-        cdef int32_t before = -1
-        cdef int32_t entry = self.heads[row]
         if made >= 0:
-            self.free_entry = self.pool[made].next
+            self.free_entry = self.pool[made].count
         else:
             made = <int32_t>self.pool.size()
             self.pool.resize(made + 1)
-        self.touched[level - 1].push_back(row)
-        while entry >= 0 and self.pool[entry].level > level:
-            before = entry
-            entry = self.pool[entry].next
-        self.pool[made] = BranchID(entry, level, 0, 0, 0)
-        if before < 0:
-            self.heads[row] = made
-        else:
-            self.pool[before].next = made
+        self.pool[made] = BranchID(0, 0, 0)
+        self.branch_ids.put(pack(row, level), made)
+        self.touched[level - 1].push_back(Touched(row, made))
         self.stack[level - 1].changed = self.clock
         return made
 
@@ -120,7 +105,7 @@ cdef class IFiSTScratch(Scratch):
         return 0
 
     cdef int climb(self, const SegmentStep* step) except -1 nogil:
-        """TestPC and TestAD on sets: `levels` becomes the set of levels where `step` can be, given that of the step below."""
+        """TestPC, TestAD on sets: `levels`, where the step below can be, becomes the levels where `step` can be."""
         cdef int32_t level, limit
         cdef size_t i
         self.above.clear()
@@ -155,3 +140,21 @@ cdef class IFiSTScratch(Scratch):
         self.states[segment].candidates.push_back(Candidate(profile, position))
         self.states[segment].changed = self.clock
         return 0
+
+    def memory(self):
+        """Bytes held, by structure."""
+        cdef int64_t branches = self.pool.capacity() * sizeof(BranchID) + self.branch_ids.bytes()
+        cdef int64_t lists = self.states.capacity() * sizeof(SegmentState) + 4 * (
+            self.touched_segments.capacity() + self.matched_at.capacity() + self.matched.capacity())
+        cdef int64_t index = self.active.capacity() * sizeof(vector[Look]) + 4 * self.touched_buckets.capacity()
+        cdef size_t i
+        for i in range(self.touched.size()):
+            branches += sizeof(Touched) * self.touched[i].capacity() + 4 * self.pending[i].capacity()
+        for i in range(self.states.size()):
+            lists += self.states[i].candidates.capacity() * sizeof(Candidate)
+        for i in range(self.active.size()):
+            index += self.active[i].capacity() * sizeof(Look)
+        return {"run-time stack": self.stack.capacity() * sizeof(OpenElement) + 4 * self.latest.capacity()
+                + 2 * self.touched.capacity() * sizeof(vector[Touched]),
+                "run-time BranchID sets": branches, "run-time candidate lists": lists,
+                "run-time sequence index": index}

@@ -4,8 +4,8 @@ from libcpp.vector cimport vector
 from xsift.native.types cimport int32_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport Pattern
 
-# The paper's Sym (Table I), as bits. An internal occurrence of a branch node has SYM_BRANCH alone; the last occurrence
-# of a node has its axis too. The root's axis is from the document: `/` if it must be the document's root element.
+# The paper's Sym (Table I), as bits. An internal occurrence of a branch node has SYM_BRANCH alone; the last
+# occurrence of a node has its axis too. The root's axis is from the document: `/` if it must be the root element.
 cdef enum:
     SYM_CHILD = 1
     SYM_DESCENDANT = 2
@@ -81,3 +81,5 @@ cdef int cut_segments(Pattern pattern, vector[SequenceNode]& sequence, vector[Se
                       Profile* profile) except -1
 # What makes two segments one.
 cdef string segment_key(const Segment& segment)
+# The nodes of a segment as the paper writes them, as SequenceNode tuples; `position` is that of the first.
+cdef list sequence_nodes(const Segment& segment, int position, symbols)

@@ -1,24 +1,24 @@
 """Profiles into sequences: the extended labelled Prüfer sequence of a pattern, and its shareable segments.
 
-Prüfer's method takes a tree apart leaf by leaf, in post-order, and writes down the parent of each node that it removes.
-If every leaf is first given a dummy child, each node is written once for each of its children, and a leaf once: the
-*extended* sequence. `/A[B//D]//E[G]/F` becomes D B A G E F E A. Read from left to right it is a walk from each leaf up to
-where its branch joins the tree, which is just what a document read bottom-up can be compared with.
+Prüfer's method takes a tree apart leaf by leaf, in post-order, and writes down the parent of each node that it
+removes. If every leaf is first given a dummy child, each node is written once for each of its children, and a leaf
+once: the *extended* sequence. `/A[B//D]//E[G]/F` becomes D B A G E F E A. Read from left to right it is a walk from
+each leaf up to where its branch joins the tree, which is just what a document read bottom-up can be compared with.
 
 Three stages, each of which the engine shows to whoever asks (`profile_sequence`, `segments`):
 
 1. `pruefer_sequence`: Label, Pos and Sym of each node (Table I, Figure 7).
-2. `delete_wildcards`: a `*` that is a leaf or has one child is deleted; the next node keeps how many were deleted, and
-   whether a `//` was among their axes: δ = (op, extra) (Figures 17 and 18). Branch wildcards stay. The root stays too,
-   if only because there is no next node to keep its δ.
+2. `delete_wildcards`: a `*` that is a leaf or has one child is deleted; the next node keeps how many were deleted,
+   and whether a `//` was among their axes: δ = (op, extra) (Figures 17 and 18). Branch wildcards stay. The root stays
+   too, if only because there is no next node to keep its δ.
 3. `cut_segments`: a segment ends at an internal occurrence of a branch node, or at the root (Definition 2). A
    profile has as many segments as leaves.
 
 What the paper does not need, and exact matching does (ifist.pyx says why):
 
 - A branch node is a `Unit`: it has children, each the end of a segment or of another unit's way up.
-- In an ordered pattern, a child of a branch node counts from its own end tag on. If that child is a deleted wildcard, a
-  *hidden* step keeps its place in the segment; if it is a leaf wildcard, the segment's `trigger` says when to look.
+- In an ordered pattern, a child of a branch node counts from its own end tag on. If that child is a deleted wildcard,
+  a *hidden* step keeps its place in the segment; if it is a leaf wildcard, the segment's `trigger` says when to look.
 - `guard`: the paper makes segment j + 1 active when segment j has matched. That is sound if what segment j + 1 needs
   cannot have ended by then: if it lies below a later sibling of a child on the `/` axis. An element on the `//` axis
   may lie inside the element of its next sibling, whose own leaves may have ended long ago.
@@ -26,6 +26,8 @@ What the paper does not need, and exact matching does (ifist.pyx says why):
 
 from xsift.xpath.pattern cimport CHILD, DESCENDANT, PatternNode
 from xsift.xpath.symbols cimport ANY
+
+from xsift.engines.ifist_view import SequenceNode as NodeView
 
 
 cdef bint is_branch(Pattern pattern, int32_t node):
@@ -119,7 +121,8 @@ cdef int32_t depth_of(Pattern pattern, int32_t node):
     return depth
 
 
-cdef int append_steps(Pattern pattern, const SequenceNode& below, const SequenceNode& node, Segment* segment) except -1:
+cdef int append_steps(Pattern pattern, const SequenceNode& below, const SequenceNode& node,
+                      Segment* segment) except -1:
     """The step from one node of a segment up to the next, and the hidden step of an ordered child between."""
     cdef SegmentStep step
     cdef int32_t top
@@ -229,7 +232,8 @@ cdef int number_units(Pattern pattern, vector[int32_t]* unit_of, Profile* profil
     return 0
 
 
-cdef int reach_unit(Profile* profile, int32_t unit, int32_t position, const Segment& segment, int32_t child) except -1:
+cdef int reach_unit(Profile* profile, int32_t unit, int32_t position, const Segment& segment,
+                    int32_t child) except -1:
     """The segment has come up to another branch node: the unit below it now knows its way."""
     cdef size_t i
     for i in range(profile.units.size()):
@@ -267,8 +271,8 @@ cdef int mark_positions(Pattern pattern, int32_t leaf, int32_t position, vector[
 cdef int32_t guard_of(Pattern pattern, int32_t leaf, vector[int32_t]& positions) except -2:
     """The position after whose match, at the earliest, the leaf can end in a match of the ordered pattern.
 
-    The nearest earlier sibling on the `/` axis, of the leaf or of a node above it, is a child of the same element, and
-    the leaf's side comes later in post-order: so all of it lies after the end of that sibling.
+    The nearest earlier sibling on the `/` axis, of the leaf or of a node above it, is a child of the same element,
+    and the leaf's side comes later in post-order: so all of it lies after the end of that sibling.
     """
     cdef int32_t node = leaf
     cdef int32_t sibling, hard
@@ -301,3 +305,44 @@ cdef string segment_key(const Segment& segment):
         key.append(<const char*>&step.lowest, sizeof(int32_t))
         key.append(&flags, 1)
     return key
+
+
+# For whoever wants to see it.
+
+cdef frozenset sym_text(uint8_t sym):
+    texts = ((SYM_CHILD, "/"), (SYM_DESCENDANT, "//"), (SYM_BRANCH, "$"), (SYM_ROOT, "#"))
+    return frozenset(text for bit, text in texts if sym & bit)
+
+
+cdef tuple delta_text(bint at_least, int extra):
+    return ("≥" if at_least else "=", extra) if extra else None
+
+
+def profile_sequence(Pattern pattern not None, *, bint wildcards=False):
+    """The profile sequence of a pattern; with `wildcards`, before they are deleted (Figures 17 and 18b)."""
+    cdef vector[SequenceNode] sequence
+    cdef size_t i
+    pruefer_sequence(pattern, &sequence)
+    if not wildcards:
+        delete_wildcards(pattern, &sequence)
+    return [NodeView(pattern.symbols.text(sequence[i].label), i + 1, sym_text(sequence[i].sym),
+                     delta_text(sequence[i].at_least, sequence[i].extra)) for i in range(sequence.size())]
+
+
+cdef list sequence_nodes(const Segment& segment, int position, symbols):
+    found = []
+    cdef SegmentStep step
+    cdef bint at_least
+    cdef int32_t extra
+    cdef size_t i
+    for i in range(segment.steps.size()):
+        step = segment.steps[i]
+        at_least = step.at_least
+        extra = step.distance if i == 0 or step.distance > 1 else 0
+        if i and segment.steps[i - 1].hidden:
+            at_least = at_least or segment.steps[i - 1].at_least
+            extra = step.distance + segment.steps[i - 1].distance
+        if not step.hidden:
+            found.append(NodeView(symbols.text(step.symbol), position + len(found), sym_text(step.sym),
+                                  delta_text(at_least, extra)))
+    return found
