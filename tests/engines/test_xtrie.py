@@ -291,6 +291,20 @@ def test_levels_beyond_a_word(probing: str) -> None:
 
 
 @pytest.mark.parametrize("probing", PROBING)
+@pytest.mark.parametrize("ordered", [False, True])
+def test_waits_do_not_multiply(ordered: bool, probing: str) -> None:
+    """Each of four nested `*` may stand for any of 150 nested elements: once each, not once for each of the others."""
+    engine, symbols = XTrie(probing=probing), Symbols()
+    [pattern] = patterns("//*[*]//*[*]//*[*]//*[*]//b", symbols, ordered=ordered)
+    engine.add(pattern)
+    deep = Element("a")
+    for _ in range(149):
+        deep = Element("a", [], [deep])
+    assert engine.match(deep.document(symbols)).tolist() == []
+    assert engine.counters()["waits fired"] <= 8 * 150
+
+
+@pytest.mark.parametrize("probing", PROBING)
 def test_broken_documents_leave_nothing_behind(probing: str) -> None:
     engine, symbols = XTrie(probing=probing), Symbols()
     for expression in ("//a[b]/c", "//a//*", "/a/b"):

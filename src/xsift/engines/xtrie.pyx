@@ -41,11 +41,10 @@ Deviations, each because the printed algorithm would give a wrong answer.
   outer b, the match would be lost. So rows with ordered siblings are left alone. The marking is the paper's for
   eager probing; lazy probing stops at a child that is satisfied already, as it has no entries to mark.
 
-Wildcards and conditions. `*` before a name is a distance between rows. One that branches is a row that is matched
-at every level. One that ends a pattern waits: when the substring above is met, the `*` is listed under the level
-where a start tag would satisfy it (`waits`), so that a start tag costs nothing where nobody waits. A condition that
-holds is a start tag one level deeper, with a name that `*` does not match, and is always the last name of a
-substring, so that it leaves nothing to undo.
+Wildcards. `*` before a name is a distance between rows. One that branches is a row that is matched at every level.
+One that ends a pattern waits: when the substring above is met, it is listed under the level where a start tag would
+satisfy it (`waits`), so that a start tag costs nothing where nobody waits. Conditions: one that holds is a start tag
+one level deeper, with a name that `*` does not match, the last of its substring: it leaves nothing to undo.
 
 Takes every pattern, ordered or not, both in one index (hybrid). Wins with long patterns of few `//`; each pattern
 has rows of its own, so that time grows with the number of patterns that share a leaf substring.
@@ -59,18 +58,13 @@ from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.xtrie_index cimport (
     DOCUMENT, MAX_STEPS, ORDERED, ROOT, STAR, UNBOUNDED, WAITS, Row, SubstringTable, Trie, TrieNode,
 )
-from xsift.native.levels cimport LevelBits, LevelSet
+from xsift.engines.xtrie_scratch cimport Wait, XTrieScratch
+from xsift.native.levels cimport LevelSet
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
 from xsift.xpath.pattern cimport Pattern
 from xsift.xpath.symbols cimport Symbols
 
 from xsift.errors import EngineError
-
-cdef struct Wait:
-    int32_t row
-    int32_t level  # the level of the start tags that it waits for
-    int32_t below  # the wait for that level before it, -1 if there is none
-    uint8_t every  # for every start tag there; else for the first one
 
 cdef enum Counter:
     SUBSTRINGS_MATCHED
@@ -78,26 +72,6 @@ cdef enum Counter:
     PARTIAL_MATCHINGS
     UPDATES_PROPAGATED
     WAITS_FIRED
-
-
-cdef class XTrieScratch(Scratch):
-    cdef int32_t level              # of the innermost open element; 0 is the document
-    cdef vector[int32_t] nodes      # Node[l]: by level, the trie node of the longest suffix of the open path
-    cdef LevelBits matched          # the levels at which a row (eager) or substring (lazy) is matched
-    cdef LevelBits B                # by child row: the levels of its parent below which it is satisfied
-    cdef LevelBits is_deferred      # by ORDERED row: the levels whose end tags it is set aside for
-    cdef vector[int32_t] set_here   # what has a bit in `matched`, innermost level last ...
-    cdef vector[int32_t] first_set  # ... and, by level, where that level's begin
-    cdef vector[vector[int32_t]] updated   # by level: the rows that have its bit in B
-    cdef vector[vector[int32_t]] deferred  # by level: the rows set aside for its end tag
-    cdef vector[Wait] waits         # innermost level last
-    cdef vector[int32_t] first_wait  # by level: where the waits begin that an element there made
-    cdef vector[int32_t] waits_once  # by level: the last of the waits for its first start tag, -1 if there is none
-    cdef vector[int32_t] waits_every  # by level: the last of the waits for each of its start tags
-    cdef LevelSet levels            # where a row is satisfied, while propagate_update climbs
-    cdef LevelSet probed
-    cdef vector[uint64_t] is_matched  # one bit a pattern: it matches this document
-    cdef vector[int32_t] matched_keys
 
 
 cdef class XTrie(Engine):
@@ -154,20 +128,10 @@ cdef class XTrie(Engine):
 
     def memory(self):
         cdef XTrieScratch scratch
-        cdef size_t i
-        sizes = {"SubstringTable": self.table.bytes(), "Trie": self.trie.bytes(),
-                 "run-time B": 0, "run-time levels": 0, "run-time waits": 0, "run-time matched patterns": 0}
+        sizes = {"SubstringTable": self.table.bytes(), "Trie": self.trie.bytes()}
         for scratch in self.scratches:
-            sizes["run-time B"] += scratch.B.bytes() + scratch.is_deferred.bytes()
-            for i in range(scratch.updated.size()):
-                sizes["run-time B"] += 4 * (scratch.updated[i].capacity() + scratch.deferred[i].capacity()) \
-                    + 2 * sizeof(vector[int32_t])
-            sizes["run-time levels"] += scratch.matched.bytes() + 4 * (
-                scratch.set_here.capacity() + scratch.first_set.capacity() + scratch.nodes.capacity())
-            sizes["run-time waits"] += scratch.waits.capacity() * sizeof(Wait) + 4 * (
-                scratch.first_wait.capacity() + scratch.waits_once.capacity() + scratch.waits_every.capacity())
-            sizes["run-time matched patterns"] += 4 * (
-                2 * scratch.is_matched.capacity() + scratch.matched_keys.capacity())
+            for name, size in scratch.memory().items():
+                sizes[name] = sizes.get(name, 0) + size
         return sizes
 
     # SEARCH.
@@ -191,6 +155,7 @@ cdef class XTrie(Engine):
         scratch.matched.set(DOCUMENT, 0)
         if self.table.twig_count:
             scratch.B.grow(self.table.rows.size())
+            scratch.is_waiting.grow(self.table.rows.size())
         if self.table.ordered_count:
             scratch.is_deferred.grow(self.table.rows.size())
         scratch.is_matched.resize((self.table.first_row.size() + 63) >> 6, 0)
@@ -314,9 +279,9 @@ cdef class XTrie(Engine):
         scratch.counts[INDEX_PROBES] += probes
         return self.wait_for_stars(scratch, at.stars) if at.stars else 0
 
-    cdef inline int set_matched(self, XTrieScratch scratch, int32_t row_or_node, int32_t level) except -1 nogil:
-        scratch.matched.set(row_or_node, level)
-        scratch.set_here.push_back(row_or_node)
+    cdef inline int set_matched(self, XTrieScratch scratch, int32_t place, int32_t level) except -1 nogil:
+        scratch.matched.set(place, level)
+        scratch.set_here.push_back(place)
         scratch.counts[PARTIAL_MATCHINGS] += 1
         return 0
 
@@ -442,10 +407,15 @@ cdef class XTrie(Engine):
         """Lists a `*` under the level of the start tags that satisfy it, until the innermost element ends.
 
         A `*` after `//` is satisfied by the first start tag far enough below, if by any. But if its place in an
-        order counts, or there is more to find below it, each start tag is another case.
+        order counts, or there is more to find below it, each start tag is another case. Such a wait is listed once:
+        what is there already is of an element further out, or of this one, so that it lasts at least as long.
         """
         cdef uint8_t every = self.table.rows[row].flags & ORDERED != 0 or self.table.rows[row].num_child != 0
         cdef vector[int32_t]* last
+        if every:
+            if scratch.is_waiting.has(row, level):
+                return 0
+            scratch.is_waiting.set(row, level)
         if scratch.waits_every.size() <= <size_t>level:
             scratch.waits_every.resize(level + 1, -1)
             scratch.waits_once.resize(level + 1, -1)
@@ -497,5 +467,7 @@ cdef class XTrie(Engine):
             last = &scratch.waits_every if wait.every else &scratch.waits_once
             if last[0][wait.level] == <int32_t>scratch.waits.size() - 1:
                 last[0][wait.level] = wait.below
+            if wait.every:
+                scratch.is_waiting.clear(wait.row, wait.level)
             scratch.waits.pop_back()
         return 0
