@@ -24,14 +24,10 @@ cdef class DocumentIndex:
     """
 
     def __cinit__(self, Symbols symbols not None, conditions=(), names=None):
-        self.entries = new vector[NameEntry]()
-        self.parts = new vector[Part]()
-
-    def __init__(self, Symbols symbols not None, conditions=(), names=None):
         cdef ConditionIndex index
         cdef symbol_t symbol
-        if self.symbols is not None:
-            raise TypeError("a DocumentIndex cannot be initialised again")
+        self.entries = new vector[NameEntry]()
+        self.parts = new vector[Part]()
         self.conditions = tuple(conditions)
         for index in self.conditions:
             if index is None or index.symbols is not symbols:

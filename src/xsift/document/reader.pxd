@@ -52,3 +52,6 @@ cdef class Reader(EventSource):
     cdef int _read_source(self) except -1
     cdef int _attach(self, object source, object encoding) except -1
     cdef int _release(self) except -1
+
+    # The same for text in UTF-8, whatever encoding the document declares: as open() does with a str.
+    cdef int open_text_buffer(self, const char* data, size_t length) except -1 nogil

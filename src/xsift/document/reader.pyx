@@ -56,18 +56,13 @@ cdef class Reader(EventSource):
     `positions=True` records the byte offsets of tags, `keep_names=True` the names of elements (see ElementNames).
     """
 
-    def __cinit__(self):
+    def __cinit__(self, DocumentIndex index not None, *, limits=None, bint positions=False, bint keep_names=False):
         self.state = new ReadState()
         self.ended = True
-
-    def __init__(self, DocumentIndex index not None, *, limits=None, bint positions=False, bint keep_names=False):
-        limits = Limits() if limits is None else limits
-        if not isinstance(limits, Limits):
+        self.limits = Limits() if limits is None else limits
+        if not isinstance(self.limits, Limits):
             raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
-        if self.index is not None:
-            raise TypeError("a Reader cannot be initialised again")
         self.index = index
-        self.limits = limits
         self.keeps_positions = positions
         self.keeps_names = keep_names
         self.salt = int.from_bytes(os.urandom(sizeof(self.salt)), "little") or 1
@@ -75,7 +70,7 @@ cdef class Reader(EventSource):
         self._take_index()
 
     def __dealloc__(self):
-        if self.state.parser != NULL:
+        if self.state != NULL and self.state.parser != NULL:
             XML_ParserFree(self.state.parser)
         del self.state
         if self.has_view:
@@ -141,14 +136,20 @@ cdef class Reader(EventSource):
         if self.from_file or self.has_view:
             with gil:
                 self.close()
-        self.position = 0
         if self.keeps_names or not self.index.is_current():
             with gil:
                 self._check_index()
                 self._new_names()
         self.data = data
         self.length = length
+        self.position = 0
+        self.encoding_name = NULL
         self.started = self.ended = False
+        return 0
+
+    cdef int open_text_buffer(self, const char* data, size_t length) except -1 nogil:
+        self.open_buffer(data, length)
+        self.encoding_name = b"UTF-8"
         return 0
 
     cdef int _attach(self, object source, object encoding) except -1:
