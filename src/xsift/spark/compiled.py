@@ -145,8 +145,8 @@ def table_of(subscriptions: DataFrame | pa.Table | Subscriptions) -> pa.Table:
     )
     if names is None:
         raise TypeError(
-            f"subscriptions is a {type(subscriptions).__name__}; it can be a DataFrame, an Arrow table, xsift.Subscriptions, "
-            "a matcher, or the path of a saved matcher"
+            f"subscriptions is a {type(subscriptions).__name__}; it can be a DataFrame, an Arrow table, "
+            "xsift.Subscriptions, a matcher, or the path of a saved matcher"
         )
     for column in ("id", "xpath"):
         if column not in names:

@@ -1,0 +1,195 @@
+"""`xsift spark match` and `xsift spark stream`: the same question as `xsift match`, on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
+from xsift.cli.common import add_subscription_options, namespaces_of, plural
+from xsift.errors import SubscriptionError, XsiftError
+from xsift.files import read_subscriptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from xsift.spark import Compiled, SubscriptionTable
+
+EPILOG = """\
+documents: a folder or glob of files, a document each; with --record NAME large files, cut into a document for each
+  element of that name; .parquet and .jsonl with a column `xml`
+"""
+FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the subcommands and their options."""
+    subparsers = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    match = subparsers.add_parser("match", help="match documents once", epilog=EPILOG, formatter_class=_Formatter)
+    stream = subparsers.add_parser(
+        "stream", help="match files as they arrive", epilog=EPILOG, formatter_class=_Formatter
+    )
+    for subparser in (match, stream):
+        add_subscription_options(subparser)
+        subparser.add_argument("documents", metavar="DOCUMENTS", help="what to match")
+        subparser.add_argument("--output", required=True, metavar="FOLDER", help="where to write Parquet")
+        subparser.add_argument(
+            "--record", metavar="NAME", help="cut files into elements of this name, a document each"
+        )
+        subparser.add_argument("--kind", choices=["matches", "rows", "nodes"], default="matches", help=_KIND_HELP)
+        subparser.add_argument("--keep-xml", action="store_true", help="write the documents beside their matches")
+        subparser.add_argument("--master", default="local[*]", help="default: local[*]")
+        subparser.add_argument("--remote", metavar="sc://HOST", help="a Spark Connect server, instead of --master")
+        subparser.add_argument("--driver-memory", default="1g", help="default: 1g")
+        subparser.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    match.add_argument("--shards", type=int, metavar="N", help="split the subscriptions; default: by their memory")
+    match.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
+    stream.add_argument("--checkpoint", required=True, metavar="FOLDER", help="where to note how far the stream got")
+    stream.add_argument("--dead-letters", metavar="FOLDER", help="where to write broken documents")
+    stream.add_argument("--once", action="store_true", help="match what is there now, then end")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    pass
+
+
+_KIND_HELP = "a row a document (the default), a row a match, or a row a matched node with its fragment"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Matches on Spark; returns the exit code."""
+    from xsift.spark import make_session, register_sources
+
+    if arguments.option:
+        raise XsiftError("bad-option", "options of engines are not for Spark", hint="leave --option out")
+    shown = sys.stderr.isatty() and not arguments.quiet
+    spark = make_session(
+        arguments.master, remote=arguments.remote, driver_memory=arguments.driver_memory, progress=shown
+    )
+    register_sources(spark)
+    try:
+        return _match(spark, arguments) if arguments.action == "match" else _stream(spark, arguments)
+    finally:
+        spark.stop()
+
+
+def _match(spark: SparkSession, arguments: argparse.Namespace) -> int:
+    from xsift.spark import match_documents
+
+    started = time.perf_counter()
+    compiled = _compiled(spark, arguments)
+    ready = time.perf_counter()
+    documents = _documents(spark, arguments, streaming=False)
+    matched = match_documents(
+        documents, subscriptions=compiled, output=arguments.kind, keep_xml=arguments.keep_xml, id=_label(documents)
+    )
+    matched.write.mode("overwrite" if arguments.overwrite else "errorifexists").parquet(arguments.output)
+    finished = time.perf_counter()
+    rows, matches, broken = _counted(spark.read.parquet(arguments.output))
+    if not arguments.quiet:
+        print(
+            f"{plural(rows, 'row')}, {plural(matches, 'match')}, {broken:,} broken: "
+            f"{ready - started:.2f} s to build, {finished - ready:.2f} s to match and write",
+            file=sys.stderr,
+        )
+    if broken:
+        return EXIT_BROKEN
+    return EXIT_OK if matches else EXIT_NOTHING
+
+
+def _counted(written: DataFrame) -> tuple[int, int, int]:
+    """Rows, matches and broken documents of an output."""
+    each = "coalesce(size(matches), 0)" if "matches" in written.columns else "int(subscription is not null)"
+    row = written.selectExpr("count(*)", f"sum({each})", "count(error)").first()
+    assert row is not None
+    return int(row[0]), int(row[1] or 0), int(row[2])
+
+
+def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
+    from xsift.spark import match_stream
+
+    query = match_stream(
+        _documents(spark, arguments, streaming=True),
+        subscriptions=_subscriptions(spark, arguments),
+        sink=arguments.output,
+        checkpoint=arguments.checkpoint,
+        dead_letters=arguments.dead_letters,
+        output=arguments.kind,
+        keep_xml=arguments.keep_xml,
+        engine=arguments.engine,
+        trigger={"availableNow": True} if arguments.once else None,
+    )
+    try:
+        _follow(query, arguments.quiet)
+    except KeyboardInterrupt:
+        query.stop()
+    return EXIT_OK
+
+
+def _follow(query: Any, quiet: bool) -> None:
+    """Prints a line for each micro-batch, until the query ends."""
+    shown = -1
+    while True:
+        ended = query.awaitTermination(1)
+        for progress in query.recentProgress:
+            if progress.batchId > shown and progress.numInputRows:
+                shown = progress.batchId
+                if not quiet:
+                    seconds = progress.durationMs.get("triggerExecution", 0) / 1000
+                    rows = plural(progress.numInputRows, "document")
+                    print(f"batch {shown}: {rows} in {seconds:.2f} s", file=sys.stderr)
+        if ended:
+            return
+
+
+def _subscriptions(spark: SparkSession, arguments: argparse.Namespace) -> Compiled | SubscriptionTable:
+    """A table with versions if it is a folder, else a file that is compiled once."""
+    from xsift.spark import SubscriptionTable
+
+    if os.path.isdir(arguments.subscriptions):
+        return SubscriptionTable(spark, arguments.subscriptions, namespaces=namespaces_of(arguments))
+    return _compiled(spark, arguments)
+
+
+def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
+    from xsift.spark import compile_subscriptions
+
+    saved = arguments.subscriptions.endswith(".xsift")
+    compiled = compile_subscriptions(
+        spark,
+        arguments.subscriptions if saved else read_subscriptions(arguments.subscriptions),
+        namespaces=namespaces_of(arguments),
+        engine=arguments.engine,
+        errors="collect",
+        shards=getattr(arguments, "shards", None),
+    )
+    for _, error in compiled.failed[:20]:
+        print(f"xsift: {error}", file=sys.stderr)
+    if compiled.failed and not arguments.skip_errors:
+        count = plural(len(compiled.failed), "subscription")
+        hint = "mend them, or go on without them with --skip-errors"
+        raise SubscriptionError("bad-subscriptions", f"{count} cannot be used", hint=hint)
+    if not arguments.quiet:
+        print(compiled, file=sys.stderr)
+    return compiled
+
+
+def _documents(spark: SparkSession, arguments: argparse.Namespace, *, streaming: bool) -> DataFrame:
+    """The documents, in a column `xml`."""
+    source, reader = arguments.documents, spark.readStream if streaming else spark.read
+    if arguments.record:
+        return reader.format("xsift").option("record", arguments.record).load(source)
+    for ending, kind in ((".parquet", "parquet"), (".jsonl", "json")):
+        if source.endswith(ending):
+            if streaming:
+                reader = reader.schema(spark.read.format(kind).load(source).schema)
+            return reader.format(kind).load(source)
+    files = reader.format("binaryFile").schema(FILE_COLUMNS).load(source)
+    return files.selectExpr("path as document", "content as xml")
+
+
+def _label(documents: DataFrame) -> str | None:
+    return next((column for column in ("document", "id", "file") if column in documents.columns), None)
