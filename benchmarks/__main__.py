@@ -14,7 +14,9 @@ BENCHMARKS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="; ".join(f"{k}: {v}" for k, v in BENCHMARKS.items()))
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="; ".join(f"{k}: {v}" for k, v in BENCHMARKS.items())
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the sizes; default: 1")
     arguments = parser.parse_args()
     for name in arguments.names or BENCHMARKS:

@@ -21,7 +21,16 @@ def run(scale: float) -> None:
     rows = []
     for size in (int(size * scale) for size in SIZES):
         rows.append(_measure(documents, size))
-    headings = ["subscriptions", "matches", "parsing", "yfilter", "sift", "lxml loop", "lxml / yfilter", "lxml / sift"]
+    headings = [
+        "subscriptions",
+        "matches",
+        "parsing",
+        "yfilter",
+        "sift",
+        "lxml loop",
+        "lxml / yfilter",
+        "lxml / sift",
+    ]
     table(headings, rows)
     print("\n  µs a document; yfilter and sift include parsing")
 
@@ -45,7 +54,9 @@ def _measure(documents: list[bytes], size: int) -> list[str]:
         }
     )
     seconds |= interleaved({"lxml": lambda: _lxml_loop(expressions, sample[:2])}, repeats=2)
-    each = {name: median(values) / (2 if name == "lxml" else len(documents)) * 1e6 for name, values in seconds.items()}
+    each = {
+        name: median(values) / (2 if name == "lxml" else len(documents)) * 1e6 for name, values in seconds.items()
+    }
     matches = sum(len(ids) for ids in found["sift"]) / len(sample)
     return [
         f"{size:,}",

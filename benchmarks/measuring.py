@@ -27,7 +27,14 @@ def median(values: list[float]) -> float:
 
 def machine() -> str:
     """The processor, for the head of a report."""
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        "",
+    )
     return f"{cpu}, Python {platform.python_version()}"
 
 
@@ -35,5 +42,8 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
     """Prints a table, numbers to the right."""
     widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
     for row in [headings, *rows]:
-        cells = [cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         print("  " + "  ".join(cells), flush=True)

@@ -83,7 +83,12 @@ class Element:
 
 
 def random_twig(
-    rng: random.Random, names: str = "abc", depth: int = 4, width: int = 3, conditions: str = "xy", linear: bool = False
+    rng: random.Random,
+    names: str = "abc",
+    depth: int = 4,
+    width: int = 3,
+    conditions: str = "xy",
+    linear: bool = False,
 ) -> Twig:
     """A small twig; with `linear` a path."""
 

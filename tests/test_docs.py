@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
-PAGES = sorted(page for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")] if "```python" in page.read_text())
+PAGES = sorted(
+    page for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")] if "```python" in page.read_text()
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

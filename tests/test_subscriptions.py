@@ -99,7 +99,7 @@ def test_tables_and_rows(rows: object) -> None:
 
 
 def test_bad_tables_say_what_they_lack() -> None:
-    with pytest.raises(xsift.SubscriptionError, match="no column 'xpath'.*'id', 'path'"):
+    with pytest.raises(xsift.SubscriptionError, match=r"no column 'xpath'.*'id', 'path'"):
         xsift.Subscriptions().add_many(pa.table({"id": ["a"], "path": ["//p"]}))
     with pytest.raises(xsift.SubscriptionError, match="contains a null"):
         xsift.Subscriptions().add_many(pa.table({"id": ["a"], "xpath": pa.array([None], pa.string())}))
@@ -154,7 +154,10 @@ def test_arrow_arrays() -> None:
     matcher = made(a="//p", b="//x", c="//hl1[1]").matcher()
     for kind in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string()):
         values = [NEWS, None, b"<x/>", b"<", NEWS]
-        decoded = [value if value is None or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else value.decode() for value in values]
+        decoded = [
+            value if value is None or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else value.decode()
+            for value in values
+        ]
         lists, errors = matcher.match_array(pa.array([*decoded, decoded[2]], kind).slice(1))
         assert lists.to_pylist() == [None, ["b"], None, ["a", "c"], ["b"]]
         assert list(errors) == [2]
@@ -166,7 +169,14 @@ def test_arrow_arrays() -> None:
 
 def test_saving_and_loading(tmp_path: Path) -> None:
     subscriptions = xsift.Subscriptions(namespaces={"n": "urn:n"})
-    rows = [("a", "//p[.='one']"), ("gone", "//p"), ("c", "//p[2]"), ("d", "//n:x"), ("e", "/nitf[head]/body", True), ("ü", "/")]
+    rows = [
+        ("a", "//p[.='one']"),
+        ("gone", "//p"),
+        ("c", "//p[2]"),
+        ("d", "//n:x"),
+        ("e", "/nitf[head]/body", True),
+        ("ü", "/"),
+    ]
     subscriptions.add_many(rows)
     subscriptions.remove("gone")
     matcher = subscriptions.matcher("yfilter")
@@ -245,7 +255,9 @@ def test_engines_and_options_are_checked() -> None:
 
 
 def test_selected_nodes_are_cut_out_exactly() -> None:
-    matcher = made(p="//p", id="/nitf/head/@id", text="//p/text()", any="//head/@*", comment="//body/node()").matcher()
+    matcher = made(
+        p="//p", id="/nitf/head/@id", text="//p/text()", any="//head/@*", comment="//body/node()"
+    ).matcher()
     selected = matcher.select(NEWS)
     assert [NEWS[node.start : node.end] for node in selected["p"]] == [b"<p>one</p>", b"<p>two</p>"]
     assert [node.path for node in selected["p"]] == ["/nitf/body/p[1]", "/nitf/body/p[2]"]

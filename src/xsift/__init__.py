@@ -1,9 +1,9 @@
 """xsift: which of a million standing XPath subscriptions does this XML document satisfy?
 
-    subscriptions = xsift.Subscriptions()
-    subscriptions.add("alice", "/nitf/body//hl1[contains(., 'Spark')]")
-    matcher = subscriptions.matcher()
-    matcher.match(b"<nitf>…</nitf>")
+subscriptions = xsift.Subscriptions()
+subscriptions.add("alice", "/nitf/body//hl1[contains(., 'Spark')]")
+matcher = subscriptions.matcher()
+matcher.match(b"<nitf>…</nitf>")
 """
 
 from __future__ import annotations

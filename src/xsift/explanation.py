@@ -13,7 +13,8 @@ CHILD = 0
 
 
 def explain_pattern(pattern: Pattern, tree: DocumentTree) -> list[StepReport]:
-    """For each step, how many elements are where it wants them, and how many of those have all that it asks for below.
+    """For each step, how many elements are where it wants them, and how many of those have all that it asks for
+    below.
 
     Elements that do not have it still count as found for the steps below, so that the first step with nothing
     satisfied, from the top, says what is missing.

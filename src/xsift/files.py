@@ -1,11 +1,11 @@
 """Files of subscriptions and files of documents, in the formats that people have them in.
 
-Subscriptions: `.tsv` (id, tab, expression, and if you like a tab and true or false for ordered), `.csv`, `.jsonl`, `.parquet`; all but
-Parquet also with `.gz` behind. A TSV or CSV file may begin with a line of column names.
+Subscriptions: `.tsv` (id, tab, expression, and if you like a tab and true or false for ordered), `.csv`, `.jsonl`,
+`.parquet`; all but Parquet also with `.gz` behind. A TSV or CSV file may begin with a line of column names.
 
-Documents: `.xml` files and whatever else is not one of the following; folders, searched for `.xml` and `.xml.gz`; globs; `.zip` and `.tar`
-archives (also `.tar.gz`, `.tgz`, `.tar.bz2`, `.tar.xz`); `.gz` files; `.jsonl` and `.parquet` with a column `xml` and if you like `id`; `-` for
-standard input.
+Documents: `.xml` files and whatever else is not one of the following; folders, searched for `.xml` and `.xml.gz`;
+globs; `.zip` and `.tar` archives (also `.tar.gz`, `.tgz`, `.tar.bz2`, `.tar.xz`); `.gz` files; `.jsonl` and
+`.parquet` with a column `xml` and if you like `id`; `-` for standard input.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ class SourceDocument:
 
 
 def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[SourceDocument]:
-    """The documents of files, folders, globs, archives and `-`, one after the other. What cannot be read is an error among them."""
+    """The documents of files, folders, globs, archives and `-`, one after the other. What cannot be read is an
+    error among them.
+    """
     for source in sources:
         name = os.fspath(source)
         if name != "-" and not os.path.exists(name) and glob.has_magic(name):
@@ -148,7 +150,15 @@ def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[Source
 def _guarded(name: str) -> Iterator[SourceDocument]:
     try:
         yield from _documents_in(name)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, tarfile.TarError, ValueError, pa.ArrowException) as error:
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        ValueError,
+        pa.ArrowException,
+    ) as error:
         yield _broken(name, getattr(error, "strerror", None) or str(error))
 
 

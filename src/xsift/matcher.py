@@ -1,7 +1,7 @@
 """Matcher: a frozen snapshot of a set of subscriptions, which matches documents.
 
-Match, select and explain are separate calls, and each does its own work only. A matcher can be used from many threads: what changes
-while a document is read is in a worker, and each call takes one that is free.
+Match, select and explain are separate calls, and each does its own work only. A matcher can be used from many
+threads: what changes while a document is read is in a worker, and each call takes one that is free.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,9 @@ from xsift.selection import Selector
 from xsift.verification import Verifier, lxml_tree
 from xsift.xpath.compiler import Compiler
 from xsift.xpath.symbols import Symbols
-from xsift.xpath.pattern import from_key
+
+if TYPE_CHECKING:
+    from xsift.matching import Found
 
 __all__ = ["Matcher", "Source"]
 
@@ -86,10 +88,12 @@ class Matcher:
 
         Raises DocumentError if the document is not well-formed or passes a limit.
         """
-        return self._rows.ids_of(self._matching_rows(document, encoding))  # type: ignore[no-any-return]
+        return self._rows.ids_of(self._matching_rows(document, encoding))
 
     def match_many(self, documents: Iterable[Source], *, threads: int = 1) -> Iterator[Match]:
-        """A Match for each document, in their order; a broken document is an error in its Match, and the rest goes on."""
+        """A Match for each document, in their order; a broken document is an error in its Match, and the rest goes
+        on.
+        """
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1")
         remaining = iter(documents)
@@ -108,8 +112,9 @@ class Matcher:
                 yield from future.result()
 
     def match_array(self, documents: pa.Array) -> tuple[pa.ListArray, dict[int, DocumentError]]:
-        """The ids for each document of an Arrow array of strings or bytes, as an Arrow array of lists; a null for one that is
-        broken, or is null itself. With it the errors, by the number of the document. No Python object is made a document or a match.
+        """The ids for each document of an Arrow array of strings or bytes, as an Arrow array of lists; a null for
+        one that is broken, or is null itself. With it the errors, by the number of the document. No Python object
+        is made a document or a match.
         """
         rows, ends, errors = self.match_array_rows(documents)
         starts = np.concatenate([[0], ends]).astype(np.int32)
@@ -123,11 +128,13 @@ class Matcher:
     def match_array_rows(
         self, documents: pa.Array
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], dict[int, DocumentError]]:
-        """match_array with the numbers of subscriptions (places in `ids`), all in one array, and where each document's end."""
+        """match_array with the numbers of subscriptions (places in `ids`), all in one array, and where each
+        document's end.
+        """
         wide, validity, offsets, data = _buffers(documents)
         with self._worker() as worker:
             found = worker.match_buffers(len(documents), offsets, wide, data, validity, documents.offset)
-        return self._verified(*found, lambda number: _as_bytes(documents[number].as_py())[0])
+        return self._verified(found, lambda number: _as_bytes(documents[number].as_py())[0])
 
     @property
     def ids(self) -> pa.LargeStringArray:
@@ -142,7 +149,7 @@ class Matcher:
         sources = [self._rereadable(document) for document in documents]
         with self._worker() as worker:
             found = worker.match_batch(sources)
-        rows, ends, errors = self._verified(*found, lambda number: _as_bytes(sources[number])[0])
+        rows, ends, errors = self._verified(found, lambda number: _as_bytes(sources[number])[0])
         starts = [0, *ends.tolist()]
         return [
             Match(rows[starts[number] : starts[number + 1]], self._rows.ids_of, errors.get(number))
@@ -154,19 +161,14 @@ class Matcher:
         with self._worker() as worker:
             rows, candidates = worker.match(source, encoding=encoding)
         if not len(candidates):
-            return rows  # type: ignore[no-any-return]
+            return rows
         return _merged(rows, self._verify(candidates, *_as_bytes(source, encoding)))
 
     def _verified(
-        self,
-        rows: npt.NDArray[np.int32],
-        ends: npt.NDArray[np.int64],
-        candidates: npt.NDArray[np.int32],
-        candidate_ends: npt.NDArray[np.int64],
-        errors: dict[int, DocumentError],
-        xml_of: Callable[[int], bytes],
+        self, found: Found, xml_of: Callable[[int], bytes]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], dict[int, DocumentError]]:
         """Rows for each document once the candidates were verified."""
+        rows, ends, candidates, candidate_ends, errors = found
         if not len(candidates):
             return rows, ends, errors
         parts: list[npt.NDArray[np.int32]] = []
@@ -175,7 +177,9 @@ class Matcher:
             part = rows[begin:end]
             if candidate_end > candidate_begin:
                 try:
-                    part = _merged(part, self._verify(candidates[candidate_begin:candidate_end], xml_of(number), None))
+                    part = _merged(
+                        part, self._verify(candidates[candidate_begin:candidate_end], xml_of(number), None)
+                    )
                 except DocumentError as error:
                     errors[number] = error
                     part = part[:0]
@@ -205,8 +209,8 @@ class Matcher:
     ) -> dict[str, list[tuple[int, ...]]]:
         """For each subscription that a document matches, every instantiation of its path: an element number a step.
 
-        There can be very many: `limit` bounds them for each subscription. A subscription that is verified with lxml, or
-        that selects no elements, has none to tell and is left out.
+        There can be very many: `limit` bounds them for each subscription. A subscription that is verified with
+        lxml, or that selects no elements, has none to tell and is left out.
         """
         xml, encoding = _as_bytes(document, encoding)
         rows = self._matching_rows(xml, encoding)
@@ -279,7 +283,9 @@ class Matcher:
     # Saving
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the matcher to a file, from which `Matcher.load` makes it again without parsing the subscriptions."""
+        """Writes the matcher to a file, from which `Matcher.load` makes it again without parsing the
+        subscriptions.
+        """
         arrays: dict[str, npt.NDArray[Any]] = dict(self._rows.arrays())
         arrays["removed"] = self._plan.removed_rows(len(self._rows))
         for name, (blob, ends) in self._rows.blobs().items():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from xsift.errors import DocumentError
 
@@ -14,8 +17,9 @@ __all__ = ["Explanation", "Match", "Node", "StepReport", "SubscriptionReport"]
 class Node(NamedTuple):
     """A node that a subscription selects.
 
-    For an element, `number` counts elements from 1 in document order, and document[start:end] is the element. An attribute, a text, a
-    comment or a processing instruction is reported with the number and the bytes of the element that carries it.
+    For an element, `number` counts elements from 1 in document order, and document[start:end] is the element. An
+    attribute, a text, a comment or a processing instruction is reported with the number and the bytes of the
+    element that carries it.
     """
 
     path: str
@@ -25,12 +29,17 @@ class Node(NamedTuple):
 
 
 class Match:
-    """What one document of a batch gave: the ids of the subscriptions that it matches, or the error that it ended with."""
+    """What one document of a batch gave: the ids of the subscriptions that it matches, or the error that it ended
+    with.
+    """
 
     __slots__ = ("_ids", "_make_ids", "error", "rows")
 
     def __init__(
-        self, rows: Sequence[int], make_ids: Callable[[Sequence[int]], list[str]], error: DocumentError | None = None
+        self,
+        rows: npt.NDArray[np.int32],
+        make_ids: Callable[[npt.NDArray[np.int32]], list[str]],
+        error: DocumentError | None = None,
     ) -> None:
         self.rows = rows
         self.error = error
@@ -120,5 +129,7 @@ class Explanation:
             lines += [f"    {step}" for step in steps]
         if self.verified is not None:
             lines.append(f"  verified: {self.residual} is {'true' if self.verified else 'false'}")
-        lines += [f"  selects {node.path} (element {node.number}, bytes {node.start} to {node.end})" for node in self.nodes]
+        lines += [
+            f"  selects {node.path} (element {node.number}, bytes {node.start} to {node.end})" for node in self.nodes
+        ]
         return "\n".join(lines)

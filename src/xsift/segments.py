@@ -1,8 +1,8 @@
 """Segments: the engines of a matcher, and which rows of the set each serves.
 
-A segment never changes, so matchers share them. When rows were added, a new small segment is built for them, and segments of similar
-size are merged, so that there are at most about log(n). A row that was removed is skipped; a segment most of whose rows
-were removed is built anew.
+A segment never changes, so matchers share them. When rows were added, a new small segment is built for them, and
+segments of similar size are merged, so that there are at most about log(n). A row that was removed is skipped; a
+segment most of whose rows were removed is built anew.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Built:
 class Segments:
     """The segments of one set of rows for one engine."""
 
-    def __init__(self, rows: Rows, symbols: Symbols, compiler: Compiler, engine: str, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, rows: Rows, symbols: Symbols, compiler: Compiler, engine: str, options: Mapping[str, Any]
+    ) -> None:
         self._rows = rows
         self._symbols = symbols
         self._compiler = compiler

@@ -1,7 +1,7 @@
 """Selection: which nodes the matching subscriptions select, and the tuples of elements that their paths run through.
 
-An engine says which subscriptions match. Where they match is asked of those only: their patterns are evaluated on the document's tree,
-each distinct one once. What patterns cannot tell (residuals, `@*`, comments …) lxml lists.
+An engine says which subscriptions match. Where they match is asked of those only: their patterns are evaluated on
+the document's tree, each distinct one once. What patterns cannot tell (residuals, `@*`, comments …) lxml lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from xsift.engines.evaluation import Evaluation
 from xsift.results import Node
 from xsift.rows import Rows
 from xsift.verification import Verifier
-
 from xsift.xpath.compiled import Compiled, Selection
 from xsift.xpath.pattern import from_key
 from xsift.xpath.symbols import Symbols

@@ -1,8 +1,9 @@
 """A file of named arrays that can be mapped into memory: what a saved matcher is made of.
 
-Layout: the 8 bytes of MAGIC, an 8-byte length, a 4-byte checksum of all that follows, a JSON header of that length, then the
-arrays one after the other, each at a multiple of 64 bytes. The header has free-form `facts` and, for each array, its name, type,
-shape and offset. Reading maps the file, so that processes which map the same file share its pages.
+Layout: the 8 bytes of MAGIC, an 8-byte length, a 4-byte checksum of all that follows, a JSON header of that length,
+then the arrays one after the other, each at a multiple of 64 bytes. The header has free-form `facts` and, for each
+array, its name, type, shape and offset. Reading maps the file, so that processes which map the same file share its
+pages.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mappin
             file.write(MAGIC + struct.pack("<QI", len(header), 0) + header)
             for entry, array in zip(entries, arrays.values(), strict=True):
                 file.seek(start + entry["offset"])  # type: ignore[operator]
-                file.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.nbytes else b"")
+                file.write(np.ascontiguousarray(array).tobytes())
             file.truncate(start + offset)
         _write_checksum(temporary)
         os.replace(temporary, target)
@@ -67,7 +68,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         return _parse(mapped)
     except (ValueError, KeyError, TypeError, struct.error) as error:
         hint = "it was written by another version of xsift, or is damaged: save the matcher again"
-        raise StorageError("not-a-matcher", f"{os.fspath(path)} is not a saved matcher ({error})", hint=hint) from error
+        raise StorageError(
+            "not-a-matcher", f"{os.fspath(path)} is not a saved matcher ({error})", hint=hint
+        ) from error
 
 
 def _parse(mapped: mmap.mmap) -> tuple[dict[str, Any], dict[str, Array]]:

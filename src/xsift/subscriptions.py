@@ -1,7 +1,8 @@
 """Subscriptions: a set of standing XPath expressions, and the matchers made from it.
 
-A set is a list of rows (rows.pyx). A matcher is a frozen snapshot of it: segments (segments.py), each an engine with the patterns of a
-range of rows, and a flag for each row. Matchers share the segments, so a new snapshot costs what has changed since the last one.
+A set is a list of rows (rows.pyx). A matcher is a frozen snapshot of it: segments (segments.py), each an engine
+with the patterns of a range of rows, and a flag for each row. Matchers share the segments, so a new snapshot costs
+what has changed since the last one.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ Errors = Literal["raise", "collect"]
 class Subscriptions:
     """A set of subscriptions: ids and XPath expressions.
 
-    `namespaces` maps the prefixes that expressions may use. `residuals="refuse"` refuses expressions of which only a part can be indexed;
-    otherwise the rest is verified with lxml, which is exact, but takes time that the author of the expression decides.
+    `namespaces` maps the prefixes that expressions may use. `residuals="refuse"` refuses expressions of which only
+    a part can be indexed; otherwise the rest is verified with lxml, which is exact, but takes time that the author
+    of the expression decides.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class Subscriptions:
         if self._refuse_residuals:
             self._refuse_residual_of(id)
 
-    def add_many(self, rows: pa.Table | Iterable[Sequence[Any]], *, errors: Errors = "raise") -> list[tuple[str, XsiftError]]:
-        """Adds many subscriptions: an Arrow table with the columns id, xpath and perhaps ordered, or rows of (id, xpath) or (id,
-        xpath, ordered).
+    def add_many(
+        self, rows: pa.Table | Iterable[Sequence[Any]], *, errors: Errors = "raise"
+    ) -> list[tuple[str, XsiftError]]:
+        """Adds many subscriptions: an Arrow table with the columns id, xpath and perhaps ordered, or rows of (id,
+        xpath) or (id, xpath, ordered).
 
-        Returns (id, error) of those that cannot be used, with errors="collect"; else the first error is raised, and the rows
-        before it stay.
+        Returns (id, error) of those that cannot be used, with errors="collect"; else the first error is raised, and
+        the rows before it stay.
         """
         if errors not in ("raise", "collect"):
             raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
@@ -74,7 +78,9 @@ class Subscriptions:
         for column in ("id", "xpath"):
             if column not in table.column_names:
                 there = ", ".join(map(repr, table.column_names))
-                raise SubscriptionError("missing-column", f"the table has no column {column!r}", hint=f"it has {there}")
+                raise SubscriptionError(
+                    "missing-column", f"the table has no column {column!r}", hint=f"it has {there}"
+                )
         if self._refuse_residuals:
             return self._add_one_by_one(table, errors)
         failed: list[tuple[str, XsiftError]] = []
@@ -160,8 +166,8 @@ class Subscriptions:
     def matcher(self, engine: str = "auto", *, limits: Limits | None = None, **options: Any) -> Matcher:
         """A frozen snapshot that matches documents. What follows `engine` are options of that engine.
 
-        `limits` bounds what a document may cost. Later changes of the set do not show in the matcher: ask for another one; it shares with
-        this one whatever did not change.
+        `limits` bounds what a document may cost. Later changes of the set do not show in the matcher: ask for
+        another one; it shares with this one whatever did not change.
         """
         name, reason = choose_engine(engine)
         key = (name, *sorted(options.items()))

@@ -1,8 +1,9 @@
-"""Verification: the part of a subscription that no engine can decide, on the documents that pass the part that one can.
+"""Verification: the part of a subscription that no engine can decide, on the documents that pass the part that one
+can.
 
-Two kinds of rows need it. An expression with a residual (positions, counting, other axes …) is evaluated with lxml, on a tree that
-is built once a document. An ordered twig on an engine that knows no order was indexed as if unordered, and is evaluated here on the
-document's elements.
+Two kinds of rows need it. An expression with a residual (positions, counting, other axes …) is evaluated with lxml,
+on a tree that is built once a document. An ordered twig on an engine that knows no order was indexed as if
+unordered, and is evaluated here on the document's elements.
 """
 
 from __future__ import annotations

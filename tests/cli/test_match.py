@@ -61,7 +61,10 @@ def test_parquet_output(folder: Path) -> None:
     output = folder / "out.parquet"
     (folder / "news" / "bad.xml").write_text("<a>\n<b></a>")
     for nodes in ([], ["--nodes"]):
-        assert main(["match", "-s", str(folder / "alerts.tsv"), "--output", str(output), *nodes, str(folder / "news")]) == 3
+        assert (
+            main(["match", "-s", str(folder / "alerts.tsv"), "--output", str(output), *nodes, str(folder / "news")])
+            == 3
+        )
         rows = {row["document"]: row for row in pyarrow.parquet.read_table(output).to_pylist()}
         assert rows[str(folder / "news" / "a.xml")]["matches"] == ["titles", "spark", "second", "ordered"]
         bad = rows[str(folder / "news" / "bad.xml")]
@@ -76,7 +79,9 @@ def test_archives_and_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -
         info = tarfile.TarInfo("2.xml")
         info.size = len(GOOD)
         tar.addfile(info, io.BytesIO(GOOD.encode()))
-    (folder / "d.jsonl").write_text(json.dumps({"id": "three", "xml": GOOD}) + "\n\n" + json.dumps({"xml": OTHER}) + "\n")
+    (folder / "d.jsonl").write_text(
+        json.dumps({"id": "three", "xml": GOOD}) + "\n\n" + json.dumps({"xml": OTHER}) + "\n"
+    )
     pyarrow.parquet.write_table(pa.table({"id": ["four"], "xml": [GOOD.encode()]}), folder / "d.parquet")
     (folder / "d.xml.gz").write_bytes(gzip.compress(GOOD.encode()))
     sources = [str(folder / name) for name in ("d.zip", "d.tar.gz", "d.jsonl", "d.parquet", "*.xml.gz")]
@@ -124,13 +129,22 @@ def test_bad_subscriptions_are_listed(folder: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("ending", [".tsv", ".csv", ".jsonl", ".parquet", ".tsv.gz", ".csv.gz"])
 @pytest.mark.parametrize("header", [True, False])
-def test_formats_of_subscriptions(tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, header: bool) -> None:
+def test_formats_of_subscriptions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, header: bool
+) -> None:
     path = tmp_path / f"s{ending}"
     rows = [("a", "//title", "false"), ("b,c", "/news[p]/title[. = 'x, y']", "true")]
     if ending == ".parquet":
         pyarrow.parquet.write_table(pa.table({"id": ["a", "b,c"], "xpath": [row[1] for row in rows]}), path)
     else:
-        quoted = [('"b,c"' if row[0] == "b,c" and "csv" in ending else row[0], f'"{row[1]}"' if "csv" in ending else row[1], row[2]) for row in rows]
+        quoted = [
+            (
+                '"b,c"' if row[0] == "b,c" and "csv" in ending else row[0],
+                f'"{row[1]}"' if "csv" in ending else row[1],
+                row[2],
+            )
+            for row in rows
+        ]
         text = "".join(("," if "csv" in ending else "\t").join(row) + "\n" for row in quoted)
         if header:
             text = ("id,xpath,ordered\n" if "csv" in ending else "id\txpath\tordered\n") + text

@@ -1,7 +1,7 @@
 """The command line: `xsift SUBCOMMAND …`, one file a subcommand.
 
-A subcommand's module has HELP, `configure(parser)` and `run(arguments) -> exit code`. Only the module that is asked for is imported, so
-that `xsift match` does not wait for Spark.
+A subcommand's module has HELP, `configure(parser)` and `run(arguments) -> exit code`. Only the module that is asked
+for is imported, so that `xsift match` does not wait for Spark.
 """
 
 from __future__ import annotations

@@ -20,11 +20,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds this subcommand's options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("subscriptions", metavar="FILE", help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet")
     parser.add_argument(
-        "-n", "--namespace", action="append", default=[], metavar="PREFIX=URI", help="a prefix that the expressions use"
+        "subscriptions", metavar="FILE", help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet"
     )
-    parser.add_argument("--list", action="store_true", help="say of each subscription what is indexed and what verified")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        action="append",
+        default=[],
+        metavar="PREFIX=URI",
+        help="a prefix that the expressions use",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="say of each subscription what is indexed and what verified"
+    )
     parser.add_argument("--json", action="store_true", help="a JSON object instead of text")
 
 
@@ -34,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments))
     failed = subscriptions.add_many(table, errors="collect")
     reports = [
-        subscriptions.explain(id) for id in progress(subscriptions, "subscriptions", len(subscriptions), quiet=arguments.json)
+        subscriptions.explain(id)
+        for id in progress(subscriptions, "subscriptions", len(subscriptions), quiet=arguments.json)
     ]
     patterns = len({pattern for report in reports for pattern in report.patterns})
     verified = [report for report in reports if not report.exact]
@@ -64,7 +74,8 @@ def _print(
         print(error, file=sys.stderr)
     if arguments.list:
         print("\n".join(str(report) for report in reports))
-    print(f"{plural(counts['subscriptions'], 'subscription')}, {plural(counts['distinct_patterns'], 'distinct pattern')}")
+    patterns = plural(counts["distinct_patterns"], "distinct pattern")
+    print(f"{plural(counts['subscriptions'], 'subscription')}, {patterns}")
     notes = {
         "unusable": "cannot be used",
         "verified_with_lxml": "are indexed in part and verified with lxml",

@@ -14,7 +14,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "exit code: 0 it matches, or no document was given; 1 it does not; 2 wrong use"
     add_subscription_options(parser)
     parser.add_argument("--id", required=True, help="the subscription to explain")
-    parser.add_argument("document", nargs="?", metavar="DOCUMENT", help="the document; without one, the subscription alone")
+    parser.add_argument(
+        "document", nargs="?", metavar="DOCUMENT", help="the document; without one, the subscription alone"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

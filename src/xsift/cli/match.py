@@ -132,7 +132,9 @@ def _writer(arguments: argparse.Namespace) -> Callable[[Iterable[dict[str, Any]]
         endings = {".jsonl": "jsonl", ".parquet": "parquet"}
         kind = next((kind for ending, kind in endings.items() if (arguments.output or "").endswith(ending)), "text")
     if kind == "parquet" and not arguments.output:
-        raise xsift.XsiftError("no-output", "Parquet cannot be written to standard output", hint="name a file: --output")
+        raise xsift.XsiftError(
+            "no-output", "Parquet cannot be written to standard output", hint="name a file: --output"
+        )
     return {"text": _write_text, "jsonl": _write_jsonl, "parquet": _write_parquet}[kind]
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xsift.document.events import Document
+from xsift.document.events import Document, EventSource
 from xsift.engines.base import Engine
 from xsift.xpath.pattern import Pattern
 
@@ -136,7 +137,7 @@ class Evaluation:
     def tuples(self, output: int) -> Iterator[tuple[int, ...]]:
         """Every instantiation of the path from the first step to `output`: an element number a step."""
         spine = self._spine(output)
-        pending = [(element,) for element in sorted(self.anchored(), reverse=True)]
+        pending: list[tuple[int, ...]] = [(element,) for element in sorted(self.anchored(), reverse=True)]
         while pending:
             prefix = pending.pop()
             if len(prefix) == len(spine):
@@ -149,7 +150,7 @@ class Evaluation:
         """The numbers of the elements that `output` can stand for, in document order."""
         spine = self._spine(output)
         reached = self.anchored()
-        for step, child in zip(spine, spine[1:], strict=False):
+        for step, child in pairwise(spine):
             reached = {other for element in reached for other in self.continuations(step, element, child)}
         return sorted(reached)
 
@@ -183,7 +184,9 @@ class Reference(Engine):
     def __len__(self) -> int:
         return len(self._patterns)
 
-    def match(self, document: Document) -> npt.NDArray[np.int32]:
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
+        if not isinstance(document, Document):
+            raise TypeError("the reference engine wants the whole document: a Document, not a stream of events")
         tree = Tree(document.events)
         self._evaluations += len(self._patterns)
         matched = [key for key, pattern in self._patterns.items() if Evaluation(pattern, tree).matches()]

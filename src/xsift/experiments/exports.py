@@ -52,8 +52,8 @@ def as_csv(results: Results) -> str:
 
 def write_timings(results: Results, path: Path) -> None:
     """Every single timing of the run as a Parquet file."""
-    import pyarrow as pa  # type: ignore[import-untyped]  # here: its threads must not be there when workers are forked
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa  # here: its threads must not be there when workers are forked
+    import pyarrow.parquet as pq
 
     columns: dict[str, list[Any]] = {
         name: [] for name in ("figure", "series", "x", "what", "round", "document", "seconds")

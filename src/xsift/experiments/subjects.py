@@ -101,7 +101,7 @@ class EngineSubject(Subject):
         self.item_of[keys] = np.arange(len(keys), dtype=np.int32)
 
     def match(self, document: int) -> Indices:
-        return self.engine.match(self.prepared.documents[document])  # type: ignore[no-any-return]
+        return self.engine.match(self.prepared.documents[document])
 
     def answer(self, result: Indices) -> Indices:
         items = self.item_of[result]

@@ -25,8 +25,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet
 
 from xsift.errors import WorkloadError
 
