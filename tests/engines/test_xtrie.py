@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
+from xsift.engines.xtrie import XTrie
 
 from tests.engines.recursive import Mix, recursive_differences
 from tests.support import Element, Twig, differences
 from xsift.document.events import Document
-from xsift.engines.xtrie import XTrie
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 
@@ -293,7 +293,7 @@ def test_levels_beyond_a_word(probing: str) -> None:
 @pytest.mark.parametrize("probing", PROBING)
 @pytest.mark.parametrize("ordered", [False, True])
 def test_waits_do_not_multiply(ordered: bool, probing: str) -> None:
-    """Each of four nested `*` may stand for any of 150 nested elements: once each, not once for each of the others."""
+    """Each of four nested `*` may stand for any of 150 nested elements: once each, not once for each other one."""
     engine, symbols = XTrie(probing=probing), Symbols()
     [pattern] = patterns("//*[*]//*[*]//*[*]//*[*]//b", symbols, ordered=ordered)
     engine.add(pattern)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from xsift.document.events import Document
 
+from xsift.document.events import Document
 from xsift.engines.reference import Reference
 from xsift.errors import EngineError
 from xsift.xpath.pattern import Pattern
