@@ -100,9 +100,7 @@ def mutated(rng: random.Random, text: str) -> str:
 # three slashes, or white space between two, at the start of a path; white space after a prefix; a call that is not
 # closed at the end of the text.
 _LENIENT = re.compile(
-    r"""[0-9.][eE] | (?<![^\W\d])(and|or|div|mod)[\w.:·-] | /\s*/\s*/ | (^|[^\w.*)\]·'"-])\s*/\s+/
-        | \s:[^:] | [(,]\s*$""",
-    re.VERBOSE,
+    r"[0-9.][eE] | (?<![^\W\d])(and|or|div|mod)[\w.:·-] | /\s*/\s*/ | /\s+/ | \s:[^:] | [(,]\s*$", re.VERBOSE
 )
 # What libxml2 finds out only when it evaluates the expression.
 _STATIC = {

@@ -108,6 +108,8 @@ cdef class Compiler(TruthCompiler):
         result.key_end = <int32_t>self.keys.size()
         if selected >= 0:
             result.selects = self.formulas.twigs[selected].selects
+        elif self.formulas.alternatives[alternative].selects != SELECTS_NOTHING:
+            result.selects = SELECTS_NODES  # the document node itself, of which the pattern is a condition
         if result.selects == SELECTS_ATTRIBUTE:
             result.step = self.formulas.twigs[selected].output
         if result.selects == SELECTS_NODES:

@@ -1,5 +1,4 @@
 # Declarations of constants.hpp, which explains them.
-from libcpp cimport bool as cpp_bool
 from libcpp.string cimport string
 from libc.stdint cimport int32_t, uint8_t
 

@@ -2,7 +2,6 @@ from libcpp.vector cimport vector
 
 from xsift.native.types cimport int32_t, uint8_t
 from xsift.xpath.condition cimport Condition
-from xsift.xpath.namespaces cimport Namespaces
 from xsift.xpath.syntax cimport SyntaxNode
 
 cdef enum:
@@ -60,7 +59,6 @@ cdef class Formulas:
     cdef const SyntaxNode* nodes     # of the expression at hand
     cdef const char* source
     cdef size_t source_length
-    cdef bint overflowed             # some disjunction had to be given up
 
     cdef int begin(self, const SyntaxNode* nodes, const char* source, size_t length) except -1 nogil
     cdef int32_t conjunction(self, int32_t left, int32_t right) except -1 nogil

@@ -32,7 +32,6 @@ cdef class Formulas:
         self.nodes = nodes
         self.source = source
         self.source_length = length
-        self.overflowed = False
         self.formulas.clear()
         self.alternatives.clear()
         self.twigs.clear()
@@ -110,7 +109,6 @@ cdef class Formulas:
         if self.is_true(right):
             return left if b.exact else self.inexact(left)
         if a.count * b.count > LIMIT_PATTERNS:
-            self.overflowed = True
             return self.inexact(left if self.is_stronger(left, right) else right)
         for i in range(a.count):
             for j in range(b.count):
@@ -146,7 +144,6 @@ cdef class Formulas:
         if self.absorbs(right):
             return right
         if a.count + b.count > LIMIT_PATTERNS:
-            self.overflowed = True
             return FORMULA_UNKNOWN
         for i in range(a.count):
             copy = self.alternatives[a.first + i]
