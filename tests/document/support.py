@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from lxml import etree
-from xsift.xpath.symbols import Symbols
 
 from xsift.document import ConditionIndex, DocumentIndex, DocumentTree, Reader
+from xsift.xpath.symbols import Symbols
 
 ATTRIBUTE, ANY_ATTRIBUTE, TEXT, STRING, NAMESPACE = range(5)
 NONE, NORMALIZE, LENGTH, NORMALIZE_LENGTH = range(4)

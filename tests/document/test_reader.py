@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import xsift.document
-from tests.document.support import ATTRIBUTE, CONTAINS, EQUAL, NAMESPACE, STRING, TEXT, Asked, Spec
+from tests.document.support import ATTRIBUTE, CONTAINS, EQUAL, LESS, NAMESPACE, NOT_EQUAL, STRING, TEXT, Asked, Spec
 from tests.document.test_conditions import documents
 from xsift.document import DocumentIndex, DocumentTree, Reader
 from xsift.document.faults import FAULTS
@@ -257,6 +257,31 @@ def test_a_chunk_without_events_is_not_the_end(asked: Asked) -> None:
     document = b"<a>" + b"<!--" + b"x" * 300_000 + b"-->" + b"<b/></a>"
     assert all_events(asked.reader().open(document)) == asked.reader().read(document).events
     assert all_events(asked.reader().open(Dribble(document, [999]))) == asked.reader().read(document).events
+
+
+def test_many_conditions_on_many_elements_come_in_chunks_too() -> None:
+    asked = Asked().add("*", *(Spec(ATTRIBUTE, LESS, float(i), "x") for i in range(100, 5100)))
+    asked.add("*", *(Spec(TEXT, NOT_EQUAL, str(i)) for i in range(3000)))
+    document = (
+        b"<!DOCTYPE a [<!ENTITY e \"<b x='1'/><b x='2'>t</b>\">]><a>" + b'<b x="1"/>t<c>&e;</c>' * 120 + b"</a>"
+    )
+    reader = asked.reader(positions=True)
+    whole = reader.read(document)
+    for source in (document, io.BytesIO(document)):
+        reader.open(source)
+        events, longest = [], 0
+        while chunk := reader.chunk_of_events():
+            longest = max(longest, len(chunk))
+            events += chunk
+        assert events == whole.events
+        assert longest < 300_000 < len(events)
+    broken = document + b"<"
+    reader.open(broken)
+    with pytest.raises(DocumentError, match="unclosed-token"):
+        all_events(reader)
+    reader.open(document)
+    reader.chunk_of_events()
+    assert reader.read(b"<b/>").events[0] == asked.name("b")  # left while expat waits to go on
 
 
 # Positions.

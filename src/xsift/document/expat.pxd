@@ -18,6 +18,7 @@ cdef extern from "expat.h" nogil:
 
     enum:
         XML_STATUS_OK
+        XML_STATUS_SUSPENDED
         XML_ERROR_NO_ELEMENTS
 
     ctypedef void (*XML_StartElementHandler)(void*, const XML_Char*, const XML_Char**) noexcept
@@ -65,6 +66,7 @@ cdef extern from "expat.h" nogil:
     void XML_SetUnknownEncodingHandler(XML_Parser parser, XML_UnknownEncodingHandler handler, void* data)
 
     int XML_Parse(XML_Parser parser, const char* data, int length, int is_final)
+    int XML_ResumeParser(XML_Parser parser)
     int XML_StopParser(XML_Parser parser, XML_Bool resumable)
     int XML_GetErrorCode(XML_Parser parser)
     unsigned long XML_GetCurrentLineNumber(XML_Parser parser)

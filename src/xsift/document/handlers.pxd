@@ -81,6 +81,10 @@ cdef extern from * nogil:
         int64_t fault_column
         int64_t fault_offset
         cpp_bool failed
+        size_t most_codes
+        cpp_bool suspended
+        int64_t slice_size
+        cpp_bool slice_is_last
         int64_t scan_left
         vector[ConditionScratch] scratches
         vector[AttributeValue] values

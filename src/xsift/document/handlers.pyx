@@ -159,6 +159,10 @@ cdef int match_start(ReadState* state, const NameEntry* entry, const char* name,
 
 
 cdef inline int conditions_written(ReadState* state, size_t begin) except -1 nogil:
+    if state.codes.size() >= state.most_codes and not state.suspended:
+        # Many conditions on many elements: the chunk must not grow with their product.
+        state.suspended = True
+        XML_StopParser(state.parser, 1)
     if state.several_tables and state.codes.size() > begin + 1:
         keep_distinct_codes(state.codes, begin)
     if state.positions:

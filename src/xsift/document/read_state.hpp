@@ -88,6 +88,10 @@ struct ReadState {
     int32_t fault = FAULT_NONE;              // and where it is, in expat's terms
     int64_t fault_line = 0, fault_column = 0, fault_offset = 0;
     bool failed = false;                     // a Python exception is set
+    size_t most_codes = 0;                   // a chunk with so many codes ends, even in the middle of a slice:
+    bool suspended = false;                  // expat waits to be told to go on
+    int64_t slice_size = 0;                  // of the slice at hand,
+    bool slice_is_last = false;              // and whether it is the document's last
     int64_t scan_left = 0;                   // bytes that conditions may still look at
     std::vector<ConditionScratch> scratches;
     std::vector<AttributeValue> values;
@@ -125,7 +129,7 @@ struct ReadState {
         last_start = -1;
         fault = FAULT_NONE;
         proper_encoding[0] = 0;
-        failed = entity_markup = external_subset = node_exists = hears_text = hears_breaks = false;
+        failed = suspended = entity_markup = external_subset = node_exists = hears_text = hears_breaks = false;
         open.clear();
         frames_open = strings_open = node_start = 0;
         text.clear();

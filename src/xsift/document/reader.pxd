@@ -45,7 +45,8 @@ cdef class Reader(EventSource):
 
     cdef int _parse_slice(self) except -1 nogil
     cdef int _begin(self, const char* encoding) except -1 nogil
-    cdef void _count(self, int64_t size) noexcept nogil
+    cdef int _next_slice(self) except -1 nogil
+    cdef int _parse(self) noexcept nogil
     cdef int _note_progress(self, int64_t size) except -1 nogil
     cdef int _refuse(self) except -1 nogil
     cdef int _enter(self) except -1 nogil

@@ -47,6 +47,7 @@ cdef enum:
     SLICE = 1 << 16          # bytes parsed at a time
     DECLARATION = 1 << 10    # bytes that surely hold an XML declaration
     LARGEST = 1 << 30        # that expat takes at a time
+    CHUNK = 1 << 18          # codes in a chunk of events, or few more
     WORN = 1 << 15           # a parser that read more than this in one document is replaced: its tables only grow
 
 
@@ -223,6 +224,7 @@ cdef class Reader(EventSource):
         try:
             self.codes.clear()
             self.offsets.clear()
+            self.state.most_codes = <size_t>-1
             with nogil:
                 while not self.ended:
                     self._parse_slice()
@@ -246,6 +248,7 @@ cdef class Reader(EventSource):
         try:
             self.codes.clear()
             self.offsets.clear()
+            self.state.most_codes = CHUNK
             while not self.ended and self.codes.empty():
                 self._parse_slice()
         finally:
@@ -253,36 +256,57 @@ cdef class Reader(EventSource):
         return <Py_ssize_t>self.codes.size()
 
     cdef int _parse_slice(self) except -1 nogil:
-        """Parses the next slice of the input; its events are appended to `codes`."""
-        cdef int64_t size
-        cdef bint last
-        if self.from_file and self.position == self.length:
-            with gil:
-                self._read_source()
-        # While a token is not complete expat keeps it and looks at it again: slices that double keep that linear.
-        size = min(<int64_t>(self.length - self.position), max(<int64_t>SLICE, min(self.unparsed, <int64_t>LARGEST)))
-        last = self.position + size == self.length and (not self.from_file or size == 0)
-        if not self.started:
-            self._begin(self.encoding_name)
-        if self.fed + size > self.most_bytes:
-            stop(self.state, FAULT_BYTES)
+        """Parses the next slice of the input, or the rest of the one at hand; appends its events to `codes`."""
+        cdef ReadState* state = self.state
+        cdef int status
+        if self.started and state.suspended:
+            state.suspended = False
+            status = XML_ResumeParser(state.parser)
+        else:
+            self._next_slice()
+            status = self._parse()
+            if status != XML_STATUS_OK and state.proper_encoding[0] and self.fed == state.slice_size:
+                self._begin(state.proper_encoding)
+                status = self._parse()
+        if status == XML_STATUS_SUSPENDED:
+            return 0
+        if status != XML_STATUS_OK:
             return self._refuse()
-        self._count(size)
-        if XML_Parse(self.state.parser, self.data + self.position, <int>size, last) != XML_STATUS_OK:
-            if self.state.proper_encoding[0] == 0 or self.fed != size:
-                return self._refuse()
-            self._begin(self.state.proper_encoding)
-            self._count(size)
-            if XML_Parse(self.state.parser, self.data + self.position, <int>size, last) != XML_STATUS_OK:
-                return self._refuse()
-        self.position += size
-        if not last:
-            return self._note_progress(size)
+        self.position += state.slice_size
+        if not state.slice_is_last:
+            return self._note_progress(state.slice_size)
         self.ended = True
         if self.from_file or self.has_view:
             with gil:
                 self._release()
         return 0
+
+    cdef int _next_slice(self) except -1 nogil:
+        """Decides what to parse next, and makes the parser ready if it is the first slice."""
+        cdef int64_t size
+        if self.from_file and self.position == self.length:
+            with gil:
+                self._read_source()
+        # While a token is not complete expat keeps it and looks at it again: slices that double keep that linear.
+        size = min(<int64_t>(self.length - self.position), max(<int64_t>SLICE, min(self.unparsed, <int64_t>LARGEST)))
+        if not self.started:
+            self._begin(self.encoding_name)
+        if self.fed + size > self.most_bytes:
+            stop(self.state, FAULT_BYTES)
+            return self._refuse()
+        self.state.slice_size = size
+        self.state.slice_is_last = self.position + size == self.length and (not self.from_file or size == 0)
+        return 0
+
+    cdef int _parse(self) noexcept nogil:
+        """Gives the slice at hand to expat."""
+        cdef ReadState* state = self.state
+        cdef double allowed = <double>state.scan_left + <double>state.slice_size * self.amplification
+        state.scan_left = <int64_t>min(allowed, 4e18)
+        self.fed += state.slice_size
+        if self.fed > WORN:
+            self.worn = True
+        return XML_Parse(state.parser, self.data + self.position, <int>state.slice_size, state.slice_is_last)
 
     cdef int _begin(self, const char* encoding) except -1 nogil:
         """Makes the parser ready for a new document."""
@@ -313,13 +337,6 @@ cdef class Reader(EventSource):
         self.started = True
         self.worn = False
         return 0
-
-    cdef void _count(self, int64_t size) noexcept nogil:
-        cdef double allowed = <double>self.state.scan_left + <double>size * self.amplification
-        self.state.scan_left = <int64_t>min(allowed, 4e18)
-        self.fed += size
-        if self.fed > WORN:
-            self.worn = True
 
     cdef int _note_progress(self, int64_t size) except -1 nogil:
         """Refuses a document with a token that does not end."""
