@@ -6,11 +6,11 @@ import itertools
 import random
 
 import pytest
+from xsift.engines.predicate import PredicateEngine
+from xsift.engines.predicate_expressions import occurrence_determination
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences
-from xsift.engines.predicate import PredicateEngine
-from xsift.engines.predicate_expressions import occurrence_determination
 from xsift.engines.predicate_view import Predicate
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
@@ -116,7 +116,8 @@ def test_figure_1_common_parts_are_one_predicate() -> None:
         "(d(p_a, p_c), =, 2)", "(p_a, >=, 2)", "(p_c-|, >=, 3)",
     ]  # fmt: skip
     engine.remove(1)
-    assert engine.predicates(symbols) == {} and engine.distinct_predicates == 0
+    assert engine.predicates(symbols) == {}
+    assert engine.distinct_predicates == 0
 
 
 def test_figure_2_on_table_1() -> None:
@@ -134,7 +135,8 @@ def test_figure_2_against_all_combinations() -> None:
     rng = random.Random(1)
     for _ in range(3000):
         results = [
-            [(rng.randrange(3), rng.randrange(3)) for _ in range(rng.randrange(4))] for _ in range(rng.randrange(1, 5))
+            [(rng.randrange(3), rng.randrange(3)) for _ in range(rng.randrange(4))]
+            for _ in range(rng.randrange(1, 5))
         ]
         connected = any(
             all(before[1] == after[0] for before, after in itertools.pairwise(combination))
@@ -239,7 +241,9 @@ def test_removal_leaves_nothing() -> None:
     engine, symbols = index("/a/b", "//a/*", "//*//*", "/a[b]/c", "/*[@x]")
     for key in range(5):
         engine.remove(key)
-    assert len(engine) == 0 and engine.xpe_index(symbols) == {} and engine.distinct_expressions == 0
+    assert len(engine) == 0
+    assert engine.xpe_index(symbols) == {}
+    assert engine.distinct_expressions == 0
     assert engine.match(Element("a", ["x"], [Element("b")]).document(symbols)).tolist() == []
 
 

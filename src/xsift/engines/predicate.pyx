@@ -2,40 +2,42 @@
 
 Paper: Shuang Hou, H.-Arno Jacobsen, "Predicate-based filtering of XPath expressions", ICDE 2006.
 
-The idea. A path says how far apart its tags are: `/a/*/b//c` is (p_a, =, 1), (d(p_a, p_b), =, 2), (d(p_b, p_c), >=, 1), in
-this order. Millions of expressions have a few thousand distinct predicates, which are evaluated over a document path
-once, whatever part of whatever expression they are. A document path is a publication: (length, n) and, for each tag, its
-position. Where a name occurs several times in a path, occurrence numbers tell which of its tags satisfied a predicate, and
-an expression matches if pairs of occurrence numbers can be chosen, one for each of its predicates, that are connected.
+The idea. A path says how far apart its tags are: `/a/*/b//c` is (p_a, =, 1), (d(p_a, p_b), =, 2), (d(p_b, p_c), >=,
+1), in this order. Millions of expressions have a few thousand distinct predicates, which are evaluated over a
+document path once, whatever part of whatever expression they are. A document path is a publication: (length, n)
+and, for each tag, its position. Where a name occurs several times in a path, occurrence numbers tell which of its
+tags satisfied a predicate, and an expression matches if pairs of occurrence numbers can be chosen, one for each of
+its predicates, that are connected.
 
-The paper's terms here. *Predicate*, its four kinds and its *pid* `Predicate` and `PredicateKind` in predicate_index.pxd;
-*predicate index* (Figure 1) `PredicateIndex`; *publication*, *occurrence number*, *matching results R* `Publication`,
-`Occurrences`; *occurrence determination* (Figure 2) `Determination`; *XPE index* (Figure 3), *prefix covering*, *access
-predicate* `XpeIndex`; *basic*, *basic-pc*, *basic-pc-ap* the option `organisation`.
+The paper's terms here. *Predicate*, its four kinds and its *pid* `Predicate` and `PredicateKind` in
+predicate_index.pxd; *predicate index* (Figure 1) `PredicateIndex`; *publication*, *occurrence number*, *matching
+results R* `Publication`, `Occurrences`; *occurrence determination* (Figure 2) `Determination`; *XPE index* (Figure
+3), *prefix covering*, *access predicate* `XpeIndex`; *basic*, *basic-pc*, *basic-pc-ap* the option `organisation`.
 
 When expressions are evaluated. The paper takes each path from the root to a leaf by itself. Here
 - predicates are matched on the stack of open elements, so what two paths share is matched once;
-- at a leaf, candidates are the expressions whose last predicate has a new result since the leaf before: others end in
-  elements that the leaf before had too. `basic` evaluates each of them; `pc` the longest first, and what matches
+- at a leaf, candidates are the expressions whose last predicate has a new result since the leaf before: others end
+  in elements that the leaf before had too. `basic` evaluates each of them; `pc` the longest first, and what matches
   settles its prefixes; `pc-ap` only those whose first predicate, the access predicate, is satisfied;
 - a path with the same names as an earlier one of the document is not evaluated again: it has the same predicates;
 - with twigs, the join must hear of every match while its last element is the innermost open one. So while there are
-  twigs, expressions are evaluated at every start tag, with the last pair that of the new element. A prefix then always
-  comes before what it covers, and covering has no part.
+  twigs, expressions are evaluated at every start tag, with the last pair that of the new element. A prefix then
+  always comes before what it covers, and covering has no part.
 
 Other deviations.
-- A condition is a tag, the last of its path, one position below its element: `a[@x]` is (d(p_a, p_@x), =, 1). It is added
-  to the publication for the moment at which it holds, and does not count for the length.
-- `a/*` and `a//*` have the same predicates, and so have `/*` and `//*`: the paper only asks whether a document matches.
-  The join asks where. So the former are reported where the predicate is first satisfied, the latter at every element
-  further down, too.
+- A condition is a tag, the last of its path, one position below its element: `a[@x]` is (d(p_a, p_@x), =, 1). It is
+  added to the publication for the moment at which it holds, and does not count for the length.
+- `a/*` and `a//*` have the same predicates, and so have `/*` and `//*`: the paper only asks whether a document
+  matches. The join asks where. So the former are reported where the predicate is first satisfied, the latter at
+  every element further down, too.
 - Occurrence determination removes pairs that failed for good (see `Determination`): as printed it is exponential in
   the length of an expression on recursive documents.
 - The encoding of `a/*` leaves (p_a, >=, 1) out, as that of `a/b` does in the paper: another predicate implies it.
 - Attribute filters and nested paths are in a technical report; conditions and the join of paths.pyx stand for them.
 
-Takes every unordered pattern. Wins where many of the expressions match, and where `*` and `//` are many: they only change
-values and operators of predicates. Loses against an automaton where few match, since every candidate is evaluated.
+Takes every unordered pattern. Wins where many of the expressions match, and where `*` and `//` are many: they only
+change values and operators of predicates. Loses against an automaton where few match, since every candidate is
+evaluated.
 """
 
 from libcpp.vector cimport vector
@@ -272,7 +274,8 @@ cdef class PredicateEngine(PathEngine):
     def _view(self, Predicate predicate, Symbols symbols):
         numbers = [predicate.first, predicate.second] if KINDS[predicate.kind] == "relative" else [predicate.first]
         tags = tuple(symbols.text(self.index.tag_symbol[tag]) for tag in numbers if tag >= 0)
-        return PredicateView(KINDS[predicate.kind], tags, "=" if predicate.operation == EQUAL else ">=", predicate.value)
+        operator = "=" if predicate.operation == EQUAL else ">="
+        return PredicateView(KINDS[predicate.kind], tags, operator, predicate.value)
 
     # The run.
 
@@ -456,7 +459,7 @@ cdef class PredicateEngine(PathEngine):
         return 0
 
     cdef int evaluate_ending(self, PredicateScratch scratch, int32_t pid, bint newest_last) except -1 nogil:
-        """Evaluates the expressions that end in a predicate: where its newest pair is, or else anywhere, the loose ones."""
+        """Evaluates the expressions that end in a predicate: in its newest pair, or else (the loose ones) in any."""
         cdef const vector[int32_t]* nodes
         cdef int32_t cluster
         cdef size_t i, j

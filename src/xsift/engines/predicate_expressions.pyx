@@ -1,12 +1,13 @@
 """XpeIndex and Determination: the second stage of predicate-based filtering, from matched predicates to expressions.
 
-An expression (XPE) is a sequence of predicates. The XPE index (section 4.2.2, Figure 3) is the tree of these sequences: a
-prefix of an expression is its node's ancestor, which is what prefix covering needs. A node whose sequence is some
-expression is a candidate when its last predicate has a new result; candidates are listed by that predicate, and with
-access predicates in clusters that share the first predicate, so that a whole cluster is ruled out by one look.
+An expression (XPE) is a sequence of predicates. The XPE index (section 4.2.2, Figure 3) is the tree of these
+sequences: a prefix of an expression is its node's ancestor, which is what prefix covering needs. A node whose
+sequence is some expression is a candidate when its last predicate has a new result; candidates are listed by that
+predicate, and with access predicates in clusters that share the first predicate, so that a whole cluster is ruled
+out by one look.
 
-Occurrence determination (section 4.2.1, Figure 2) looks for one pair of occurrence numbers in the result of each predicate
-such that each pair begins where the one before ends.
+Occurrence determination (section 4.2.1, Figure 2) looks for one pair of occurrence numbers in the result of each
+predicate such that each pair begins where the one before ends.
 """
 
 from libcpp.vector cimport vector
@@ -17,9 +18,10 @@ from xsift.native.tables cimport pack
 cdef class Determination:
     """Figure 2, the backtracking search.
 
-    As printed, the pairs that can follow a pair are collected anew each time it is reached, and n nested elements of one
-    name can be reached in n^k ways in a path of k steps. What follows a pair depends only on its second number, so a pair
-    that has failed once fails always: here it is removed from R itself, not only from R', and the search is quadratic.
+    As printed, the pairs that can follow a pair are collected anew each time it is reached, and n nested elements of
+    one name can be reached in n^k ways in a path of k steps. What follows a pair depends only on its second number,
+    so a pair that has failed once fails always: here it is removed from R itself, not only from R', and the search is
+    quadratic.
     """
 
     cdef bint run(self, bint newest_last) except -1 nogil:

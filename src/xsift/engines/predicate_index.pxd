@@ -69,7 +69,7 @@ cdef class PredicateIndex:
     cdef int match_element(self, Publication publication, symbol_t symbol) except -1 nogil
     cdef int match_condition(self, Publication publication, symbol_t condition) except -1 nogil
     cdef int match_tag(self, Publication publication, int32_t tag) except -1 nogil
-    cdef int match_pair(self, Publication publication, int32_t slot, int32_t first, int32_t occurrence) except -1 nogil
+    cdef int match_pair(self, Publication publication, int32_t slot, int32_t tag, int32_t occurrence) except -1 nogil
     cdef int match_length(self, Publication publication) except -1 nogil
     cdef int record(self, Publication publication, int32_t pid, Occurrences entry) except -1 nogil
     # Takes the innermost element, or the condition, back.

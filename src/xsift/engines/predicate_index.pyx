@@ -1,14 +1,16 @@
 """PredicateIndex: the distinct predicates of predicate-based filtering, and how a document path is matched with them.
 
-The paper's predicate index (section 4.1.2, Figure 1) finds a predicate by its kind, its tag or tags, its operator and its
-value: hash tables down to the tags, then one array an operator, indexed by the value. A path is matched the other way
-round: each element asks only for predicates that its tag, position and distances to the open elements can satisfy.
+The paper's predicate index (section 4.1.2, Figure 1) finds a predicate by its kind, its tag or tags, its operator
+and its value: hash tables down to the tags, then one array an operator, indexed by the value. A path is matched the
+other way round: each element asks only for predicates that its tag, position and distances to the open elements can
+satisfy.
 
-Matching is incremental. The results of the predicates are stacks: a start tag adds what the new element has a part in, its
-end tag takes it back, so that what two document paths share is matched once. One element adds to one predicate either one
-pair of occurrence numbers or, for `>=`, pairs that differ in the first number only, which runs from 1 to some k: one entry
-`Occurrences` is enough for them, however deep the recursion. An end-of-path predicate gets the pair (o, o) from the
-element that is exactly `v` levels below occurrence o: the first of those that satisfy it.
+Matching is incremental. The results of the predicates are stacks: a start tag adds what the new element has a part
+in, its end tag takes it back, so that what two document paths share is matched once. One element adds to one
+predicate either one pair of occurrence numbers or, for `>=`, pairs that differ in the first number only, which runs
+from 1 to some k: one entry `Occurrences` is enough for them, however deep the recursion. An end-of-path predicate
+gets the pair (o, o) from the element that is exactly `v` levels below occurrence o: the first of those that satisfy
+it.
 """
 
 from libcpp.vector cimport vector
@@ -167,11 +169,11 @@ cdef class PredicateIndex:
         publication.tags.push_back(tag)
         return 0
 
-    cdef int match_pair(self, Publication publication, int32_t slot, int32_t first, int32_t occurrence) except -1 nogil:
-        """The relative predicates of the open occurrences of tag `first` and the new element."""
+    cdef int match_pair(self, Publication publication, int32_t slot, int32_t tag, int32_t occurrence) except -1 nogil:
+        """The relative predicates of the open occurrences of a tag and the new element."""
         cdef const vector[int32_t]* equal = &self.relative[2 * slot + EQUAL]
         cdef const vector[int32_t]* at_least = &self.relative[2 * slot + AT_LEAST]
-        cdef const vector[int32_t]* positions = &publication.positions[first]
+        cdef const vector[int32_t]* positions = &publication.positions[tag]
         cdef int32_t position = <int32_t>publication.tags.size() + 1
         cdef int32_t above = <int32_t>positions.size()
         cdef int32_t distance, value

@@ -1,0 +1,456 @@
+"""`indexfilter`: the prefix tree of the paths against an index of the document's elements.
+
+Paper: Nicolas Bruno, Luis Gravano, Nick Koudas, Divesh Srivastava, "Navigation- vs. index-based XML multi-query
+processing", ICDE 2003. Predicate-based filtering was measured against it, in the form that stops at a query's first
+match.
+
+The idea. An automaton looks at every tag of a document. If the document's elements are indexed by name, each with
+(start, end, level), then whether one is below another is two comparisons of numbers, and a query can be answered
+from the streams of its names alone, leaping over elements that cannot be part of an answer. The queries are put
+together in one tree, so that queries with the same prefix share its part of the work.
+
+The paper's terms here. *Prefix tree* `QueryNode`; *index stream* of a query node `IndexFilterScratch.streams`,
+elements as numbers in document order (an element's *start*), with `ends` (the last element inside it) and `levels`;
+*stack* of a query node `ancestors`: the elements of the node above that contain the element at hand.
+
+Deviations.
+- The paper's algorithm goes through all streams together, in document order, and finds all matches. Here the tree
+  is walked depth first and each node's stream is joined with the elements found for the node above it, which are
+  kept for the way down. Each stream is still read once a query node, from left to right, and leaps where the stack
+  is empty; a node without children stops at its first element.
+- The paper has no wildcards. As in the comparison by Hou and Jacobsen, the stream of `*` has every element.
+- A condition is the stream of the elements for which it holds.
+- Twigs. Paths are matched first; a twig all of whose paths match is then evaluated by itself, from its leaves up,
+  with joins of the same streams. The shared join of paths.pyx needs each match while its elements are open, which
+  is over here.
+
+The index has to be complete before it is used, so the document is collected while it is read and evaluated at its
+end: memory grows with the document, and nothing is known before its last tag.
+
+Takes every unordered pattern. Wins with few queries over large documents whose names they seldom ask for; loses
+with many queries over small documents, since every query node whose parent has an element is visited.
+"""
+
+from libcpp.algorithm cimport is_sorted, lower_bound, sort
+from libcpp.vector cimport vector
+
+from xsift.document.events cimport END, condition_symbol
+from xsift.engines.base cimport Scratch
+from xsift.engines.paths cimport PathEngine, PathScratch, PathStep, TwigStep
+from xsift.native.tables cimport FlatMap, pack
+from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t
+from xsift.xpath.pattern cimport DESCENDANT
+from xsift.xpath.symbols cimport ANY
+
+cdef struct QueryNode:
+    int32_t stream        # the number of its stream
+    int32_t parent        # -1 for the root, which stands for the document; the next free node for a free one
+    int32_t first_child   # -1: none
+    int32_t next          # siblings, -1: none
+    int32_t previous
+    int32_t path          # the path that ends here, or -1
+    symbol_t symbol
+    uint8_t axis
+    uint8_t is_condition
+
+cdef enum Counter:
+    NODES_VISITED
+    ELEMENTS_READ
+    LEAPS
+    PATHS_MATCHED
+    TWIGS_EVALUATED
+
+
+cdef class IndexFilterScratch(PathScratch):
+    # The index of the document. Elements are numbered from 1 in document order; entry 0 is the document.
+    cdef vector[int32_t] ends
+    cdef vector[int32_t] levels
+    cdef vector[int32_t] parents
+    cdef vector[vector[int32_t]] streams      # by stream number; stream 0 has all elements
+    cdef int32_t innermost                    # the innermost open element, 0: none
+    # The walk through the prefix tree.
+    cdef vector[vector[int32_t]] found        # by depth: the elements of the query node there, ascending
+    cdef vector[int32_t] cursor               # by depth: the next child to visit
+    cdef vector[int32_t] ancestors            # elements of the node above that contain the element at hand
+    # Twigs.
+    cdef vector[int32_t] leaves_matched       # by key: how many of its leaves have a path that matched
+    cdef vector[int32_t] touched_twigs        # the keys for which that is not 0
+    cdef vector[vector[int32_t]] satisfied    # by step of the twig at hand: the elements that satisfy it, ascending
+    cdef vector[uint32_t] marked_at           # by element: the number of the join that marked it
+    cdef uint32_t mark
+
+
+cdef class IndexFilter(PathEngine):
+    """The prefix tree of the paths, joined with streams of elements."""
+
+    name = "indexfilter"
+    paper = "Bruno, Gravano, Koudas, Srivastava: Navigation- vs. index-based XML multi-query processing (ICDE 2003)"
+    takes = "every unordered pattern; twigs whose paths all match are evaluated one by one"
+    wins = "few patterns over large documents"
+    caveat = "keeps an index of the whole document, and answers only at its end"
+    counter_names = ("query nodes visited", "elements read", "leaps", "paths matched", "twigs evaluated")
+
+    cdef vector[QueryNode] nodes          # node 0 is the root
+    cdef int32_t free_node
+    cdef FlatMap[int32_t] children        # pack(node, symbol and axis) -> node
+    cdef vector[int32_t] path_node        # by path
+    cdef FlatMap[int32_t] stream_numbers  # symbol -> stream
+    cdef int32_t stream_count
+
+    def __cinit__(self, *args, **options):
+        self.free_node = -1
+        self.stream_count = 1
+        self.nodes.push_back(QueryNode(0, -1, -1, -1, -1, -1, ANY, 0, 0))
+
+    # The prefix tree.
+
+    cdef int insert_path(self, int32_t path) except -1:
+        cdef int32_t node = 0
+        cdef PathStep step
+        for step in self.path_steps[path]:
+            node = self.child(node, step)
+        if self.path_node.size() <= <size_t>path:
+            self.path_node.resize(path + 1, -1)
+        self.path_node[path] = node
+        self.nodes[node].path = path
+        return 0
+
+    cdef int delete_path(self, int32_t path) except -1:
+        cdef int32_t node = self.path_node[path]
+        cdef int32_t parent
+        cdef QueryNode freed
+        self.nodes[node].path = -1
+        while node and self.nodes[node].first_child < 0 and self.nodes[node].path < 0:
+            freed = self.nodes[node]
+            parent = freed.parent
+            self.children.erase(child_key(parent, freed.symbol, freed.axis))
+            if freed.previous >= 0:
+                self.nodes[freed.previous].next = freed.next
+            else:
+                self.nodes[parent].first_child = freed.next
+            if freed.next >= 0:
+                self.nodes[freed.next].previous = freed.previous
+            self.nodes[node].parent = self.free_node
+            self.free_node = node
+            node = parent
+        return 0
+
+    cdef int32_t child(self, int32_t parent, PathStep step) except -1:
+        """The node of a step below another node, made if it is new."""
+        cdef int32_t node = self.children.get(child_key(parent, step.symbol, step.axis), -1)
+        cdef int32_t sibling = self.nodes[parent].first_child
+        cdef QueryNode made
+        if node >= 0:
+            return node
+        made = QueryNode(self.stream_of(step.symbol), parent, -1, sibling, -1, -1, step.symbol, step.axis,
+                         step.is_condition)
+        node = self.free_node
+        if node >= 0:
+            self.free_node = self.nodes[node].parent
+            self.nodes[node] = made
+        else:
+            node = <int32_t>self.nodes.size()
+            self.nodes.push_back(made)
+        self.nodes[parent].first_child = node
+        if sibling >= 0:
+            self.nodes[sibling].previous = node
+        self.children.put(child_key(parent, step.symbol, step.axis), node)
+        return node
+
+    cdef int32_t stream_of(self, symbol_t symbol) except -1:
+        """The stream of a symbol; streams keep their numbers, as symbols do."""
+        cdef int32_t stream = self.stream_numbers.get(symbol, -1)
+        if symbol == ANY:
+            return 0
+        if stream < 0:
+            stream = self.stream_count
+            self.stream_numbers.put(symbol, stream)
+            self.stream_count += 1
+        return stream
+
+    def prefix_tree(self, symbols):
+        """For people: the paths down to each query node, as text -> the path that ends there, or -1."""
+        cdef int32_t node
+        listed = {}
+        unvisited = [(0, "")]
+        while unvisited:
+            parent, prefix = unvisited.pop()
+            node = self.nodes[<int32_t>parent].first_child
+            while node >= 0:
+                text = prefix + ("//" if self.nodes[node].axis == DESCENDANT else "/") + symbols.text(
+                    self.nodes[node].symbol)
+                listed[text] = self.nodes[node].path
+                unvisited.append((node, text))
+                node = self.nodes[node].next
+        return listed
+
+    def index_streams(self, document, symbols):
+        """For people: the index of a document: name -> (start, end, level) of its elements, those of `*` included."""
+        cdef IndexFilterScratch scratch
+        cdef int32_t stream, element
+        self.match(document)
+        scratch = self.scratches[0]
+        listed = {}
+        for symbol in range(len(symbols)):
+            stream = self.stream_numbers.get(symbol, 0)
+            if (stream or symbol == ANY) and scratch.streams[stream].size():
+                listed[symbols.text(symbol)] = [(element, scratch.ends[element], scratch.levels[element])
+                                                for element in scratch.streams[stream]]
+        return listed
+
+    def memory(self):
+        cdef IndexFilterScratch scratch
+        cdef int64_t index = 0
+        cdef int64_t walk = 0
+        cdef size_t i
+        for scratch in self.scratches:
+            index += 4 * (scratch.ends.capacity() + scratch.levels.capacity() + scratch.parents.capacity())
+            for i in range(scratch.streams.size()):
+                index += 4 * scratch.streams[i].capacity() + sizeof(vector[int32_t])
+            for i in range(scratch.found.size()):
+                walk += 4 * scratch.found[i].capacity() + sizeof(vector[int32_t])
+            for i in range(scratch.satisfied.size()):
+                walk += 4 * scratch.satisfied[i].capacity() + sizeof(vector[int32_t])
+            walk += 4 * (scratch.leaves_matched.capacity() + scratch.marked_at.capacity())
+        sizes = PathEngine.memory(self)
+        sizes["prefix tree"] = (self.nodes.capacity() * sizeof(QueryNode) + self.children.bytes()
+                                + self.stream_numbers.bytes() + 4 * self.path_node.capacity())
+        sizes["run-time index streams"] = index
+        sizes["run-time walk"] = walk
+        return sizes
+
+    # The index of the document.
+
+    cdef Scratch new_scratch(self):
+        return IndexFilterScratch()
+
+    cdef int begin(self, Scratch scratch) except -1 nogil:
+        return self.begin_run(<IndexFilterScratch>scratch)
+
+    cdef int begin_run(self, IndexFilterScratch scratch) except -1 nogil:
+        cdef size_t i
+        self.begin_join(scratch)
+        for i in range(scratch.streams.size()):
+            scratch.streams[i].clear()
+        scratch.streams.resize(self.stream_count)
+        scratch.ends.assign(1, 0)
+        scratch.levels.assign(1, 0)
+        scratch.parents.assign(1, 0)
+        scratch.innermost = 0
+        while scratch.touched_twigs.size():
+            scratch.leaves_matched[scratch.touched_twigs.back()] = 0
+            scratch.touched_twigs.pop_back()
+        scratch.leaves_matched.resize(self.twigs.size(), 0)
+        return 0
+
+    cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
+        return self.collect(<IndexFilterScratch>scratch, codes, number)
+
+    cdef int collect(self, IndexFilterScratch scratch, const int32_t* codes, size_t number) except -1 nogil:
+        cdef int32_t stream
+        cdef size_t i
+        for i in range(number):
+            if codes[i] >= 0:
+                self.start_tag(scratch, codes[i])
+            elif scratch.innermost == 0:
+                continue  # nothing is open: not a document, but no reason to fail
+            elif codes[i] == END:
+                scratch.ends[scratch.innermost] = <int32_t>scratch.ends.size() - 1
+                scratch.innermost = scratch.parents[scratch.innermost]
+            else:
+                stream = self.stream_numbers.get(condition_symbol(codes[i]), -1)
+                if stream >= 0:
+                    scratch.streams[stream].push_back(scratch.innermost)
+        return 0
+
+    cdef int start_tag(self, IndexFilterScratch scratch, symbol_t symbol) except -1 nogil:
+        cdef int32_t element = <int32_t>scratch.ends.size()
+        cdef int32_t stream = self.stream_numbers.get(symbol, 0) if symbol != ANY else 0
+        scratch.ends.push_back(element)
+        scratch.levels.push_back(scratch.levels[scratch.innermost] + 1)
+        scratch.parents.push_back(scratch.innermost)
+        scratch.streams[0].push_back(element)
+        if stream:
+            scratch.streams[stream].push_back(element)
+        scratch.innermost = element
+        return 0
+
+    cdef int finish(self, Scratch scratch, vector[int32_t]* keys) except -1 nogil:
+        self.evaluate(<IndexFilterScratch>scratch)
+        return PathEngine.finish(self, scratch, keys)
+
+    # Evaluation: paths.
+
+    cdef int evaluate(self, IndexFilterScratch scratch) except -1 nogil:
+        """Walks the prefix tree depth first, below query nodes that have an element."""
+        cdef int32_t depth = 0
+        cdef int32_t node
+        cdef size_t i
+        while scratch.innermost:  # the document broke off: what is open goes to where it did
+            scratch.ends[scratch.innermost] = <int32_t>scratch.ends.size() - 1
+            scratch.innermost = scratch.parents[scratch.innermost]
+        for i in range(scratch.streams.size()):  # conditions on text come at end tags, out of document order
+            if not is_sorted(scratch.streams[i].begin(), scratch.streams[i].end()):
+                sort(scratch.streams[i].begin(), scratch.streams[i].end())
+        self.reach(scratch, 0, self.nodes[0].first_child)
+        scratch.ends[0] = <int32_t>scratch.ends.size() - 1
+        scratch.found[0].assign(1, 0)
+        while depth >= 0:
+            node = scratch.cursor[depth]
+            if node < 0:
+                depth -= 1
+                continue
+            scratch.cursor[depth] = self.nodes[node].next
+            scratch.counts[NODES_VISITED] += 1
+            if scratch.streams[self.nodes[node].stream].empty():
+                continue
+            self.reach(scratch, depth + 1, self.nodes[node].first_child)
+            self.join(scratch, &self.nodes[node], &scratch.found[depth], &scratch.found[depth + 1])
+            if scratch.found[depth + 1].empty():
+                continue
+            if self.nodes[node].path >= 0:
+                self.first_match(scratch, self.nodes[node].path)
+            if self.nodes[node].first_child >= 0:
+                depth += 1
+        return self.evaluate_twigs(scratch)
+
+    cdef int reach(self, IndexFilterScratch scratch, int32_t depth, int32_t child) except -1 nogil:
+        """Makes room for a depth of the walk, which will begin with the given child."""
+        if scratch.found.size() <= <size_t>depth:
+            scratch.found.resize(depth + 1)
+            scratch.cursor.resize(depth + 1)
+        scratch.cursor[depth] = child
+        return 0
+
+    cdef int join(self, IndexFilterScratch scratch, const QueryNode* node, const vector[int32_t]* above,
+                  vector[int32_t]* found) except -1 nogil:
+        """The elements of the node's stream that are below (or, a condition's, among) those of the node above it."""
+        cdef const int32_t* stream = scratch.streams[node.stream].data()
+        cdef size_t size = scratch.streams[node.stream].size()
+        cdef int32_t nearest = 0 if node.is_condition else 1  # from an element to the first that can be found for it
+        cdef bint only_first = node.first_child < 0
+        cdef size_t i = 0
+        cdef size_t j = 0
+        cdef int32_t element
+        found.clear()
+        scratch.ancestors.clear()
+        while j < size:
+            element = stream[j]
+            scratch.counts[ELEMENTS_READ] += 1
+            while i < above.size() and above[0][i] + nearest <= element:
+                self.open_element(scratch, above[0][i])
+                i += 1
+            self.close_before(scratch, element)
+            if scratch.ancestors.empty():
+                if i == above.size():
+                    break
+                j = lower_bound(stream + j, stream + size, above[0][i] + nearest) - stream
+                scratch.counts[LEAPS] += 1
+                continue
+            if self.fits(scratch, node, element):
+                found.push_back(element)
+                if only_first:
+                    break
+            j += 1
+        return 0
+
+    cdef inline int open_element(self, IndexFilterScratch scratch, int32_t element) except -1 nogil:
+        self.close_before(scratch, element)
+        scratch.ancestors.push_back(element)
+        return 0
+
+    cdef inline void close_before(self, IndexFilterScratch scratch, int32_t element) noexcept nogil:
+        while scratch.ancestors.size() and scratch.ends[scratch.ancestors.back()] < element:
+            scratch.ancestors.pop_back()
+
+    cdef inline bint fits(self, IndexFilterScratch scratch, const QueryNode* node, int32_t element) noexcept nogil:
+        """Whether the innermost element on the stack, an ancestor of this one, is where the axis wants it."""
+        if node.is_condition:
+            return scratch.ancestors.back() == element
+        return node.axis == DESCENDANT or scratch.levels[scratch.ancestors.back()] == scratch.levels[element] - 1
+
+    cdef int first_match(self, IndexFilterScratch scratch, int32_t path) except -1 nogil:
+        cdef int32_t key
+        cdef size_t i
+        scratch.counts[PATHS_MATCHED] += 1
+        if self.path_pattern[path] >= 0:
+            self.match_key(scratch, self.path_pattern[path])
+        for i in range(self.path_users[path].size()):
+            key = self.path_users[path][i].key
+            if scratch.leaves_matched[key] == 0:
+                scratch.touched_twigs.push_back(key)
+            scratch.leaves_matched[key] += 1
+        return 0
+
+    # Evaluation: twigs.
+
+    cdef int evaluate_twigs(self, IndexFilterScratch scratch) except -1 nogil:
+        cdef int32_t key, leaves
+        cdef size_t i, step
+        if scratch.touched_twigs.empty():
+            return 0
+        scratch.marked_at.resize(max(scratch.marked_at.size(), scratch.ends.size()), 0)
+        for i in range(scratch.touched_twigs.size()):
+            key = scratch.touched_twigs[i]
+            leaves = 0
+            for step in range(self.twigs[key].size()):
+                leaves += self.twigs[key][step].children == 0
+            if scratch.leaves_matched[key] == leaves and self.twig_matches(scratch, key):
+                self.match_key(scratch, key)
+        return 0
+
+    cdef bint twig_matches(self, IndexFilterScratch scratch, int32_t key) except -1 nogil:
+        """From the leaves up: the elements that satisfy each step and all that is below it."""
+        cdef const vector[TwigStep]* steps = &self.twigs[key]
+        cdef const vector[int32_t]* stream
+        cdef int32_t step
+        scratch.counts[TWIGS_EVALUATED] += 1
+        if scratch.satisfied.size() < steps.size():
+            scratch.satisfied.resize(steps.size())
+        for step in range(<int32_t>steps.size()):
+            stream = &scratch.streams[self.stream_numbers.get(steps[0][step].symbol, 0)]
+            scratch.satisfied[step].assign(stream.begin(), stream.end())
+        for step in range(<int32_t>steps.size() - 1, 0, -1):  # children come after their parents
+            self.keep_parents(scratch, &steps[0][step], &scratch.satisfied[step],
+                              &scratch.satisfied[steps[0][step].parent])
+            if scratch.satisfied[steps[0][step].parent].empty():
+                return False
+        return steps[0][0].axis == DESCENDANT or scratch.satisfied[0].front() == 1
+
+    cdef int keep_parents(self, IndexFilterScratch scratch, const TwigStep* step, const vector[int32_t]* below,
+                          vector[int32_t]* above) except -1 nogil:
+        """Keeps those elements of `above` that have one of `below` where the step wants it."""
+        cdef size_t i, kept, next_below
+        cdef int32_t element
+        cdef bint keeps
+        if step.axis != DESCENDANT:
+            self.new_mark(scratch)
+            for i in range(below.size()):
+                element = below[0][i]
+                scratch.marked_at[element if step.is_condition else scratch.parents[element]] = scratch.mark
+        kept = 0
+        next_below = 0
+        for i in range(above.size()):
+            element = above[0][i]
+            if step.axis == DESCENDANT:
+                while next_below < below.size() and below[0][next_below] <= element:
+                    next_below += 1
+                keeps = next_below < below.size() and below[0][next_below] <= scratch.ends[element]
+            else:
+                keeps = scratch.marked_at[element] == scratch.mark
+            if keeps:
+                above[0][kept] = element
+                kept += 1
+        above.resize(kept)
+        return 0
+
+    cdef int new_mark(self, IndexFilterScratch scratch) except -1 nogil:
+        scratch.mark += 1
+        if scratch.mark == 0:  # wrapped after 2^32 joins: old marks must not look like new ones
+            scratch.marked_at.assign(scratch.marked_at.size(), 0)
+            scratch.mark = 1
+        return 0
+
+
+cdef inline unsigned long long child_key(int32_t parent, symbol_t symbol, uint8_t axis) noexcept nogil:
+    return pack(parent, symbol << 1 | axis)

@@ -1,0 +1,141 @@
+"""Index-Filter: its prefix tree, its streams, leaps, twigs, and random recursive documents."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from xsift.engines.indexfilter import IndexFilter
+
+from tests.engines.recursive import recursive_differences
+from tests.support import Element, differences
+from xsift.document.events import Document
+from xsift.errors import EngineError
+from xsift.xpath import Symbols, patterns
+
+
+def index(*expressions: str) -> tuple[IndexFilter, Symbols]:
+    engine, symbols = IndexFilter(), Symbols()
+    for expression in expressions:
+        engine.add(patterns(expression, symbols)[0])
+    return engine, symbols
+
+
+def nested(names: str) -> Element:
+    """Elements each in the one before: "abc" is <a><b><c/></b></a>."""
+    element = Element(names[-1])
+    for name in reversed(names[:-1]):
+        element = Element(name, [], [element])
+    return element
+
+
+def test_prefix_tree() -> None:
+    engine, symbols = index("/a/b", "/a/b//c", "/a//c", "//b")
+    assert engine.prefix_tree(symbols) == {"/a": -1, "/a/b": 0, "/a/b//c": 1, "/a//c": 2, "//b": 3}
+    engine.remove(1)
+    assert engine.prefix_tree(symbols) == {"/a": -1, "/a/b": 0, "/a//c": 2, "//b": 3}
+    engine.remove(0)
+    engine.remove(2)
+    assert engine.prefix_tree(symbols) == {"//b": 3}
+    engine.add(patterns("/b/a", symbols)[0])
+    assert engine.match(nested("ba").document(symbols)).tolist() == [2, 3]
+
+
+def test_index_streams() -> None:
+    """(start, end, level): b is inside a if a's start < b's start and b's start <= a's end."""
+    engine, symbols = index("//a/*", "//b")
+    root = Element("a", [], [Element("b", [], [Element("a")]), Element("c"), Element("b")])
+    assert engine.index_streams(root.document(symbols), symbols) == {
+        "*": [(1, 5, 1), (2, 3, 2), (3, 3, 3), (4, 4, 2), (5, 5, 2)],
+        "a": [(1, 5, 1), (3, 3, 3)],
+        "b": [(2, 3, 2), (5, 5, 2)],
+    }
+
+
+def test_a_prefix_is_joined_once_and_a_query_stops_at_its_first_match() -> None:
+    engine, symbols = index(*(f"//a/b/{name}" for name in "cdef"))
+    root = Element("r", [], [nested("abc") for _ in range(50)])
+    assert engine.match(root.document(symbols)).tolist() == [0]
+    counters = engine.counters()
+    assert counters["query nodes visited"] == 6
+    assert counters["elements read"] <= 50 + 50 + 2  # all a's, all b's, the first c
+
+
+def test_elements_that_cannot_match_are_leapt_over() -> None:
+    engine, symbols = index("//a/b")
+    root = Element("r", [], [Element("b") for _ in range(1000)])
+    root.children.append(nested("ab"))
+    assert engine.match(root.document(symbols)).tolist() == [0]
+    counters = engine.counters()
+    assert counters["leaps"] == 1
+    assert counters["elements read"] <= 4
+
+
+@pytest.mark.parametrize(
+    ("expression", "document", "expected"),
+    [
+        ("/a", nested("ba"), False),
+        ("/*/*/c", nested("abc"), True),
+        ("//*/c", nested("c"), False),
+        ("//a//a/b", nested("acaab"), True),
+        ("//a//a/b", nested("acab"), True),
+        ("//a/a/b", nested("acab"), False),
+        ("/a[b]/c", Element("a", [], [Element("b"), Element("c")]), True),
+        ("//a[b]/c", Element("r", [], [nested("ab"), nested("ac")]), False),
+        ("//a[b//c]/b/d", Element("a", [], [nested("bxc"), nested("bd")]), True),
+        ("//*[@x]/b[@y]", Element("a", ["x"], [Element("b", ["y"])]), True),
+        ("//*[@x]/b[@y]", Element("a", ["y"], [Element("b", ["x"])]), False),
+        ("/a//*[@x]", Element("a", ["x"], [Element("b")]), False),
+        ("/*[b][c]", Element("r", [], [Element("a", [], [Element("b"), Element("c")])]), False),
+    ],
+)
+def test_cases(expression: str, document: Element, expected: bool) -> None:
+    engine, symbols = index(expression)
+    assert bool(engine.match(document.document(symbols)).size) == expected
+
+
+def test_twigs_are_evaluated_only_if_all_their_paths_match() -> None:
+    engine, symbols = index("//a[b]/c", "//a[b]/d")
+    root = Element("r", [], [nested("ab"), nested("ac")])
+    assert engine.match(root.document(symbols)).tolist() == []
+    assert engine.counters()["twigs evaluated"] == 1
+
+
+def test_a_long_path_does_not_recurse() -> None:
+    engine, symbols = index("/a" * 300, "//a" * 300)
+    assert engine.match(nested("a" * 299).document(symbols)).tolist() == []
+    assert engine.match(nested("a" * 300).document(symbols)).tolist() == [0, 1]
+
+
+def test_events_that_are_no_document() -> None:
+    engine, symbols = index("//a//b", "/*")
+    a, b = symbols.element("a"), symbols.element("b")
+    assert engine.match(Document([])).tolist() == []
+    assert engine.match(Document([-1, -5, -1])).tolist() == []
+    assert engine.match(Document([a, b])).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_random_documents(linear: bool) -> None:
+    for seed in range(6):
+        assert differences(IndexFilter(), random.Random(seed), 12, linear=linear) == []
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_recursive_documents(linear: bool) -> None:
+    for seed in range(12):
+        assert recursive_differences(IndexFilter(), random.Random(seed), 4, linear=linear) == []
+
+
+def test_ordered_twigs_are_refused() -> None:
+    engine, symbols = index()
+    pattern = patterns("/a[b]/c", symbols, ordered=True)[0]
+    with pytest.raises(EngineError, match="order"):
+        engine.add(pattern)
+
+
+def test_memory_by_structure() -> None:
+    engine, symbols = index("//a/b")
+    engine.match(nested("abc").document(symbols))
+    sizes = engine.memory()
+    assert min(sizes["prefix tree"], sizes["run-time index streams"], sizes["run-time walk"]) > 0
