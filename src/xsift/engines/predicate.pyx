@@ -118,13 +118,14 @@ cdef class PredicateEngine(PathEngine):
     cdef vector[int32_t] loose_paths     # by pid: how many of the expressions that end in it are loose
     cdef vector[int32_t] loose_pids      # the pids that have any
 
+    def __cinit__(self, *args, **options):
+        self.index = PredicateIndex()
+        self.expressions = XpeIndex(options.get("organisation", "pc-ap") == "pc-ap")
+
     def __init__(self, **options):
-        organisation = self._option(options, "organisation")
+        self.organisation = ("basic", "pc", "pc-ap").index(self._option(options, "organisation"))
         self.breakdown = self._option(options, "breakdown")
         self._no_options(options)
-        self.organisation = ("basic", "pc", "pc-ap").index(organisation)
-        self.index = PredicateIndex()
-        self.expressions = XpeIndex(self.organisation == ACCESS_PREDICATES)
 
     # The index.
 
