@@ -212,11 +212,11 @@ cdef class AFilter(PathEngine):
     # Path-tuples.
 
     def tuples(self, EventSource document not None, int key, limit=None):
-        """Every instantiation of a linear pattern: an iterator of tuples, an element number a step, conditions left out.
+        """Every instantiation of a linear pattern: an iterator of tuples, one element number a step, no conditions.
 
-        They come as they are found: by last element in document order, then from inner to outer ancestors. Their number
-        can be exponential in the steps; `limit` ends the iteration after that many. Nothing may be added to or removed
-        from the engine meanwhile.
+        They come as they are found: by last element in document order, then from inner to outer ancestors. Their
+        number can be exponential in the steps; `limit` ends the iteration after that many. Nothing may be added to
+        or removed from the engine meanwhile.
         """
         cdef int32_t path
         if not 0 <= key < <int>self.pattern_path.size() or self.pattern_path[key] == -2:

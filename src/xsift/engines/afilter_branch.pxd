@@ -10,6 +10,9 @@ cdef struct StackObject:
     int32_t below          # the object under it in its stack, or NONE
     int32_t first_pointer  # in StackBranch.pointers; slot i of the label's edges is i further
     int32_t first_reached  # in StackBranch.reached
+    int32_t parents[2]     # the slots whose pointers lead to the parent: on its label's stack, and on that of `*`
+    uint64_t parent_slots  # one bit a slot (modulo 64) of these
+    uint64_t reached_slots # one bit a slot (modulo 64) in `reached`
     uint64_t cached        # one bit a prefix label that PRCache got for this object, hashed
 
 
@@ -19,7 +22,7 @@ cdef class StackBranch:
     cdef vector[StackObject] objects
     cdef vector[int32_t] pointers  # for each object, one for each edge of its label: an object, or NONE
     cdef vector[int32_t] reached   # for each object, the slots of its pointers that are not NONE
-    cdef vector[int32_t] tops      # by label + 1 (so that q_root is the first): the topmost object, or NONE
+    cdef vector[int32_t] tops      # by stack_of(label): the topmost object, or NONE
     cdef vector[int32_t] marks     # for each open element, how many objects there were before it
     cdef vector[int32_t] numbers   # of the open elements, outermost first
     cdef uint64_t labels           # one bit a label on the branch, hashed: stacks that hold something

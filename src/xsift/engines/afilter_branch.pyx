@@ -6,10 +6,11 @@ so one pointer stands for all ancestors with that label. Its size depends on the
 not on the number of paths.
 """
 
+from libc.string cimport memset
 from libcpp.vector cimport vector
 
-from xsift.engines.afilter_labels cimport NONE, label_bit
-from xsift.engines.afilter_view cimport FREE_EDGE, ROOT, AxisView, Edge
+from xsift.engines.afilter_labels cimport NONE, label_bit, slot_bit
+from xsift.engines.afilter_view cimport FREE_EDGE, ROOT, AxisView, stack_of
 from xsift.native.types cimport int32_t, int64_t, symbol_t
 
 
@@ -18,6 +19,7 @@ cdef class StackBranch:
 
     cdef int clear(self, size_t labels) except -1 nogil:
         """Leaves q_root alone, with a stack for each of the labels. It costs what the last document left open."""
+        cdef StackObject root
         while self.objects.size() > 1:
             self.drop()
         self.marks.clear()
@@ -25,11 +27,14 @@ cdef class StackBranch:
         self.labels_above.clear()
         self.labels = label_bit(ROOT)
         self.elements = 0
-        if self.tops.size() < labels + 1:
-            self.tops.resize(labels + 1, NONE)
+        if self.tops.size() < stack_of(0) + labels:
+            self.tops.resize(stack_of(0) + labels, NONE)
         if self.objects.empty():
-            self.objects.push_back(StackObject(ROOT, 0, 0, NONE, 0, 0, 0))
-            self.tops[0] = 0
+            memset(&root, 0, sizeof(root))
+            root.label = ROOT
+            root.below = NONE
+            self.objects.push_back(root)
+            self.tops[stack_of(ROOT)] = 0
         return 0
 
     cdef int push(self, AxisView view, symbol_t symbol) except -1 nogil:
@@ -45,7 +50,7 @@ cdef class StackBranch:
         if view.nodes.size() and view.nodes[0].assertions:
             self.new_object(view, 0, self.depth())
         for i in range(first, self.objects.size()):
-            self.tops[self.objects[i].label + 1] = <int32_t>i
+            self.tops[stack_of(self.objects[i].label)] = <int32_t>i
             self.labels |= label_bit(self.objects[i].label)
         return 0
 
@@ -69,26 +74,39 @@ cdef class StackBranch:
         return 0
 
     cdef int32_t new_object(self, AxisView view, symbol_t label, int32_t depth) except -1 nogil:
-        cdef const Edge* edges = view.edges[label].data()
-        cdef int32_t number = <int32_t>view.edges[label].size()
-        cdef int32_t first = <int32_t>self.pointers.size()
-        cdef int32_t first_reached = <int32_t>self.reached.size()
-        cdef int32_t below = self.tops[label + 1]
+        cdef const int32_t* targets = view.targets[label].data()
+        cdef int32_t number = <int32_t>view.targets[label].size()
+        cdef StackObject made
         cdef int32_t slot, pointer
+        cdef int32_t known_parents = 0
         cdef int32_t* pointers
-        self.pointers.resize(first + number)
-        pointers = self.pointers.data() + first
+        memset(&made, 0, sizeof(made))
+        made.label = label
+        made.element = self.elements
+        made.depth = depth
+        made.below = self.tops[stack_of(label)]
+        made.first_pointer = <int32_t>self.pointers.size()
+        made.first_reached = <int32_t>self.reached.size()
+        made.parents[0] = NONE
+        made.parents[1] = NONE
+        self.pointers.resize(made.first_pointer + number)
+        pointers = self.pointers.data() + made.first_pointer
         for slot in range(number):
-            pointer = NONE if edges[slot].target == FREE_EDGE else self.tops[edges[slot].target + 1]
+            pointer = self.tops[targets[slot]]
             pointers[slot] = pointer
             if pointer >= 0:
                 self.reached.push_back(slot)
-        self.objects.push_back(StackObject(label, self.elements, depth, below, first, first_reached, 0))
+                made.reached_slots |= slot_bit(slot)
+                if self.objects[pointer].depth == depth - 1:
+                    made.parents[known_parents] = slot
+                    made.parent_slots |= slot_bit(slot)
+                    known_parents += 1
+        self.objects.push_back(made)
         return <int32_t>self.objects.size() - 1
 
     cdef void drop(self) noexcept nogil:
         cdef StackObject* object = &self.objects.back()
-        self.tops[object.label + 1] = object.below
+        self.tops[stack_of(object.label)] = object.below
         self.pointers.resize(object.first_pointer)
         self.reached.resize(object.first_reached)
         self.objects.pop_back()

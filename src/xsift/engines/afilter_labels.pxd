@@ -21,6 +21,8 @@ cdef struct Link:
 cdef struct SuffixNode:
     # A suffix label: a step, and the steps that follow it up to the end of the paths that it clusters.
     uint64_t prefixes   # one bit a prefix label of the cluster, hashed; a superset after removals
+    uint64_t child_slots       # one bit a slot (modulo 64) of a link on a child axis; likewise
+    uint64_t descendant_slots  # the same for links on a descendant axis
     int32_t first_link  # in SFLabelTree.links; a last step's are the triggers of AxisView's edges instead
     int32_t links
     int32_t rooted[2]   # by first axis: the path that begins with this very step, or NONE
@@ -29,10 +31,13 @@ cdef struct SuffixNode:
     int32_t paths       # clustered here: rooted ones and those of the links
     int32_t twig_paths  # of them, those that a twig needs
     int32_t parent      # NONE for a last step; the next free label, for a free one
-    int32_t slot        # of the link from the parent
-    symbol_t symbol
     uint8_t room        # the links have room for two to the power of this; NO_ROOM for none
     uint8_t wide        # whether the links are in SFLabelTree.places
+
+cdef struct SuffixOrigin:
+    # What traversals do not ask for: a SuffixNode fills just one line of the processor's cache.
+    symbol_t symbol     # of its step
+    int32_t slot        # of the link from its parent
 
 
 cdef inline int32_t single(int32_t path) noexcept nogil:
@@ -42,6 +47,10 @@ cdef inline int32_t single(int32_t path) noexcept nogil:
 
 cdef inline uint64_t label_bit(int32_t label) noexcept nogil:
     return <uint64_t>1 << ((<uint32_t>label * <uint32_t>2654435769) >> 26)
+
+
+cdef inline uint64_t slot_bit(int32_t slot) noexcept nogil:
+    return <uint64_t>1 << (slot & 63)
 
 
 cdef class PRLabelTree:
@@ -56,6 +65,7 @@ cdef class PRLabelTree:
 
 cdef class SFLabelTree:
     cdef vector[SuffixNode] nodes
+    cdef vector[SuffixOrigin] origins
     # The links of a suffix label stand together, in blocks of two to some power.
     cdef vector[Link] links
     cdef vector[vector[int32_t]] free_blocks  # by that power

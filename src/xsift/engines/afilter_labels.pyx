@@ -76,17 +76,17 @@ cdef class SFLabelTree:
         cdef SuffixNode node
         memset(&node, 0, sizeof(node))
         node.parent = parent
-        node.symbol = symbol
-        node.slot = slot
         node.room = NO_ROOM
         node.rooted[0] = NONE
         node.rooted[1] = NONE
         if label >= 0:
             self.free_label = self.nodes[label].parent
             self.nodes[label] = node
+            self.origins[label] = SuffixOrigin(symbol, slot)
         else:
             label = <int32_t>self.nodes.size()
             self.nodes.push_back(node)
+            self.origins.push_back(SuffixOrigin(symbol, slot))
         self.used += 1
         return label
 
@@ -159,7 +159,8 @@ cdef class SFLabelTree:
         return 0
 
     def memory(self):
-        cdef int64_t size = self.nodes.capacity() * sizeof(SuffixNode) + self.links.capacity() * sizeof(Link)
+        cdef int64_t size = self.nodes.capacity() * sizeof(SuffixNode) + self.links.capacity() * sizeof(Link) \
+            + self.origins.capacity() * sizeof(SuffixOrigin)
         cdef size_t i
         for i in range(self.free_blocks.size()):
             size += self.free_blocks[i].capacity() * 4

@@ -19,7 +19,7 @@ from libcpp.vector cimport vector
 
 from xsift.engines.afilter_branch cimport StackBranch, StackObject
 from xsift.engines.afilter_cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNKNOWN
-from xsift.engines.afilter_labels cimport NONE, Link, SuffixNode, label_bit, single
+from xsift.engines.afilter_labels cimport NONE, Link, SuffixNode, label_bit, single, slot_bit
 from xsift.engines.afilter_traverse cimport (
     CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
     UNFOLDINGS, AFilterScratch, Frame, SuffixState, remember, traverse,
@@ -71,23 +71,28 @@ cdef int trigger_check_suffixes(PatternView view, AFilterScratch scratch, int32_
 
 cdef const Link* next_link(PatternView view, AFilterScratch scratch, Frame* frame, int32_t* object) noexcept nogil:
     """The next link of the frame that can lead somewhere, and the object that it leads to; NULL after the last."""
-    cdef const StackObject* objects = scratch.branch.objects.data()
-    cdef const int32_t* pointers = scratch.branch.pointers.data() + objects[frame.object].first_pointer
-    cdef int32_t depth = objects[frame.object].depth
-    cdef bint fresh = frame.fresh
-    cdef const Link* link
+    cdef const StackObject* source = &scratch.branch.objects[frame.object]
+    cdef const int32_t* pointers = scratch.branch.pointers.data() + source.first_pointer
+    cdef const Link* links = view.suffixes.links.data()
     cdef int32_t next = frame.next
     cdef int32_t end = frame.end
+    cdef bint fresh = frame.fresh
+    cdef const Link* link
     while next < end:
         if frame.by_pointer:
             link = link_by_pointer(view, scratch, frame, next)
         else:
-            link = &view.suffixes.links[next]
+            link = &links[next]
         next += 1
         if link == NULL or link.required & scratch.missing:
             continue
-        object[0] = pointers[link.slot >> 1]
-        if object[0] >= 0 and (fresh if link.slot & 1 else objects[object[0]].depth == depth - 1):
+        if link.slot & 1:
+            object[0] = pointers[link.slot >> 1] if fresh else NONE
+        elif link.slot >> 1 == source.parents[0] or link.slot >> 1 == source.parents[1]:
+            object[0] = pointers[link.slot >> 1]
+        else:
+            continue
+        if object[0] >= 0:
             frame.next = next
             return link
     frame.next = next
@@ -98,8 +103,11 @@ cdef inline const Link* link_by_pointer(PatternView view, AFilterScratch scratch
                                         ) noexcept nogil:
     """The link on a pointer's edge and an axis, or NULL: an object has few pointers, a label may have many links."""
     cdef int32_t slot = scratch.branch.reached[next >> 1]
+    cdef const SuffixNode* node = &view.suffixes.nodes[frame.label]
     cdef const Link* link
     cdef int32_t place
+    if not (node.descendant_slots if next & 1 else node.child_slots) & slot_bit(slot):
+        return NULL
     if frame.height == 1:
         link = &view.axes.edges[scratch.branch.objects[frame.object].label][slot].triggers[next & 1]
         if link.target == NONE:
@@ -110,7 +118,7 @@ cdef inline const Link* link_by_pointer(PatternView view, AFilterScratch scratch
     place = view.suffixes.places.get(pack(frame.label, slot * 2 + (next & 1)), NONE)
     if place < 0:
         return NULL
-    return &view.suffixes.links[view.suffixes.nodes[frame.label].first_link + place]
+    return &view.suffixes.links[node.first_link + place]
 
 
 cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t number, int32_t height
@@ -120,6 +128,7 @@ cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t 
     cdef SuffixState* state = &scratch.states[label]
     cdef const StackObject* object = &scratch.branch.objects[number]
     cdef Frame frame
+    cdef bint leads_on
     scratch.counts[TRAVERSALS] += 1
     if state.document != scratch.first_trigger:
         state.document = scratch.first_trigger
@@ -129,20 +138,27 @@ cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t 
     if state.removed and state.removed == node.paths:
         scratch.counts[TRAVERSALS_PRUNED] += 1
         return 0
-    frame.label = label
-    frame.object = number
-    frame.height = height
-    frame.outcome = NOTHING
-    frame.whole = state.removed == 0
-    frame.removed_from = <int32_t>scratch.removed.size()
-    if height > 1 and scratch.caches and is_served(view, scratch, &frame):
-        return report(scratch, frame.outcome)
     frame.fresh = state.visited != scratch.trigger
+    frame.outcome = NOTHING
+    leads_on = (node.child_slots & object.parent_slots) != 0
+    if frame.fresh:
+        leads_on |= (node.descendant_slots & object.reached_slots) != 0
+    if leads_on:
+        frame.label = label
+        frame.object = number
+        frame.height = height
+        frame.whole = state.removed == 0
+        frame.removed_from = <int32_t>scratch.removed.size()
+        # The object of the trigger itself is new: nothing is known of it.
+        if height > 1 and scratch.caches and is_served(view, scratch, &frame):
+            return report(scratch, frame.outcome)
     state.visited = scratch.trigger
     if node.rooted[0] >= 0 and object.depth == 1:
         frame.outcome |= find(view, scratch, node.rooted[0])
     if node.rooted[1] >= 0 and frame.fresh:
         frame.outcome |= find(view, scratch, node.rooted[1])
+    if not leads_on:
+        return report(scratch, frame.outcome)
     frame.lower = NONE
     frame.by_pointer = node.wide or height == 1
     if frame.by_pointer:
@@ -238,9 +254,10 @@ cdef int settle(PatternView view, AFilterScratch scratch, int32_t path) noexcept
 # Clusters and prefixes.
 
 cdef int list_cluster(PatternView view, AFilterScratch scratch, int32_t label) except -1 nogil:
-    """Puts the paths that a suffix label clusters into `cluster`."""
+    """Puts the paths that a suffix label clusters into `cluster`, if all their labels are on the branch."""
     cdef const SuffixNode* node
-    cdef int32_t target, i
+    cdef const Link* link
+    cdef int32_t i
     scratch.cluster.clear()
     scratch.pending.clear()
     scratch.pending.push_back(label)
@@ -251,11 +268,13 @@ cdef int list_cluster(PatternView view, AFilterScratch scratch, int32_t label) e
             if node.rooted[i] >= 0:
                 scratch.cluster.push_back(node.rooted[i])
         for i in range(node.links):
-            target = view.suffixes.links[node.first_link + i].target
-            if target >= 0:
-                scratch.pending.push_back(target)
+            link = &view.suffixes.links[node.first_link + i]
+            if link.required & scratch.missing:
+                continue
+            if link.target >= 0:
+                scratch.pending.push_back(link.target)
             else:
-                scratch.cluster.push_back(single(target))
+                scratch.cluster.push_back(single(link.target))
     return 0
 
 

@@ -37,13 +37,14 @@ cdef int trigger_check(PatternView view, AFilterScratch scratch, int32_t number)
     cdef StackObject object = scratch.branch.objects[number]
     cdef const Edge* edges = view.axes.edges[object.label].data()
     cdef size_t i
-    cdef int32_t slot, target
+    cdef int32_t slot
+    for i in range(2):
+        slot = object.parents[i]
+        if slot >= 0:
+            check_edge(view, scratch, number, &view.axes.child_triggers[edges[slot].number])
     for i in range(object.first_reached, scratch.branch.reached_end(number)):
         slot = scratch.branch.reached[i]
-        target = scratch.branch.pointers[object.first_pointer + slot]
         check_edge(view, scratch, number, &view.axes.descendant_triggers[edges[slot].number])
-        if scratch.branch.objects[target].depth == object.depth - 1:
-            check_edge(view, scratch, number, &view.axes.child_triggers[edges[slot].number])
     return 0
 
 

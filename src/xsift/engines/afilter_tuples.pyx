@@ -13,7 +13,7 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, Document, EventSource, condition_symbol
 from xsift.engines.afilter_branch cimport StackBranch, StackObject
 from xsift.engines.afilter_labels cimport NONE
-from xsift.engines.afilter_view cimport PatternView
+from xsift.engines.afilter_view cimport PatternView, stack_of
 from xsift.native.types cimport int32_t, int64_t, symbol_t
 
 from xsift.errors import EngineError
@@ -86,7 +86,7 @@ cdef class PathTuples:
             elif code >= 0:
                 self.branch.push(self.view.axes, code)
                 if not self.ends_in_condition and (last == 0 or code == last):
-                    self.trigger = self.branch.tops[last + 1]
+                    self.trigger = self.branch.tops[stack_of(last)]
             elif self.ends_in_condition and condition_symbol(code) == last:
                 self.trigger = self.branch.push_condition(self.view.axes, last)
             if self.trigger >= 0 and self.mark():
@@ -105,7 +105,7 @@ cdef class PathTuples:
         cdef int32_t step, object
         for step in range(last + 1):
             self.marks[step].clear()
-            object = self.trigger if step == last else self.branch.tops[self.labels[step] + 1]
+            object = self.trigger if step == last else self.branch.tops[stack_of(self.labels[step])]
             while object >= 0:
                 if self.can_stand(step, object):
                     self.marks[step].push_back(object)

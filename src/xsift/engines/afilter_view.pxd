@@ -31,10 +31,16 @@ cdef struct PathEntry:
     int32_t place       # where its trigger stands; with suffixes, the longest suffix label that it is clustered under
 
 
+cdef inline int32_t stack_of(symbol_t label) noexcept nogil:
+    """The number of a label's stack; 0, which is always empty, for FREE_EDGE."""
+    return label - FREE_EDGE
+
+
 cdef class AxisView:
     # By label. A slot of edges[label] is the number of a pointer in the stack objects of that label.
     cdef vector[AxisNode] nodes
     cdef vector[vector[Edge]] edges
+    cdef vector[vector[int32_t]] targets         # of the same edges: stack_of(target), for Push to run over
     cdef FlatMap[int32_t] slots                  # pack(source, target) -> slot
     # By edge number, one each axis: the trigger assertions, unless AxisView is suffix-compressed.
     cdef vector[vector[Trigger]] child_triggers
@@ -77,7 +83,7 @@ cdef class PatternView:
     cdef int unlink(self, int32_t label, int32_t slot) except -1
     cdef int32_t make_cluster(self, int32_t label, int32_t height, symbol_t symbol, Link* link, uint64_t required
                               ) except -1
-    cdef Link* trigger_link(self, symbol_t symbol, int32_t slot) noexcept nogil
+    cdef Link* trigger_link(self, int32_t label, int32_t slot) noexcept nogil
     cdef Link* link_of(self, int32_t label, int32_t slot) noexcept nogil
     cdef int32_t height_of(self, int32_t label) noexcept nogil
 

@@ -13,7 +13,9 @@ Everything is linear in the number of steps, and kept up as paths come and go.
 
 from libcpp.vector cimport vector
 
-from xsift.engines.afilter_labels cimport NONE, Link, PRLabelTree, SFLabelTree, SuffixNode, label_bit, single
+from xsift.engines.afilter_labels cimport (
+    NONE, Link, PRLabelTree, SFLabelTree, SuffixNode, label_bit, single, slot_bit,
+)
 from xsift.engines.paths cimport PathStep
 from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
@@ -30,6 +32,7 @@ cdef class AxisView:
         if self.nodes.size() < labels:
             self.nodes.resize(labels, AxisNode(0, NONE, NONE))
             self.edges.resize(labels)
+            self.targets.resize(labels)
         if slot < 0:
             slot = self._new_edge(source, target)
         self.edges[source][slot].assertions += 1
@@ -56,9 +59,11 @@ cdef class AxisView:
         if slot < 0:
             slot = <int32_t>self.edges[source].size()
             self.edges[source].push_back(edge)
+            self.targets[source].push_back(stack_of(target))
         else:
             self.nodes[source].free_slot = self.edges[source][slot].number
             self.edges[source][slot] = edge
+            self.targets[source][slot] = stack_of(target)
         self.slots.put(pack(source, target), slot)
         return slot
 
@@ -73,11 +78,14 @@ cdef class AxisView:
             self.free_numbers.push_back(edge.number)
             self.slots.erase(pack(source, target))
             edge.target = FREE_EDGE
+            self.targets[source][slot] = stack_of(FREE_EDGE)
             edge.number = node.free_slot
             node.free_slot = slot
         if node.assertions == 0:
             self.edges[source].clear()
             self.edges[source].shrink_to_fit()
+            self.targets[source].clear()
+            self.targets[source].shrink_to_fit()
             node.free_slot = NONE
         return 0
 
@@ -92,6 +100,7 @@ cdef class AxisView:
         cdef size_t i
         for i in range(self.edges.size()):
             size += sizeof(vector[Edge]) + self.edges[i].capacity() * sizeof(Edge)
+            size += sizeof(vector[int32_t]) + self.targets[i].capacity() * 4
         for i in range(self.child_triggers.size()):
             size += 2 * sizeof(vector[Trigger]) + sizeof(Trigger) * (
                 self.child_triggers[i].capacity() + self.descendant_triggers[i].capacity())
@@ -254,9 +263,9 @@ cdef class PatternView:
             node.paths -= 1
             if node.items == 0:
                 if above >= 0:
-                    self.unlink(above, node.slot)
+                    self.unlink(above, self.suffixes.origins[label].slot)
                 else:
-                    self.axes.nodes[node.symbol].suffix = NONE
+                    self.axes.nodes[self.suffixes.origins[label].symbol].suffix = NONE
                 self.suffixes.free(label)
             label = above
         return 0
@@ -271,10 +280,14 @@ cdef class PatternView:
         node.child_items += slot & 1 == CHILD
         if step == 0:
             node.rooted[slot & 1] = path
-        elif node.parent < 0:
-            self.trigger_link(node.symbol, slot)[0] = link
+            return 0
+        if slot & 1 == CHILD:
+            node.child_slots |= slot_bit(slot >> 1)
         else:
-            self.suffixes.add_link(label, link)
+            node.descendant_slots |= slot_bit(slot >> 1)
+        if node.parent >= 0:
+            return self.suffixes.add_link(label, link)
+        self.trigger_link(label, slot)[0] = link
         return 0
 
     cdef int detach(self, int32_t label, int32_t path, int32_t step) except -1:
@@ -292,13 +305,13 @@ cdef class PatternView:
         node.items -= 1
         node.child_items -= slot & 1 == CHILD
         if node.parent < 0:
-            self.trigger_link(node.symbol, slot).target = NONE
+            self.trigger_link(label, slot).target = NONE
             return 0
         return self.suffixes.remove_link(label, slot)
 
     cdef int32_t make_cluster(self, int32_t label, int32_t height, symbol_t symbol, Link* link, uint64_t required
                               ) except -1:
-        """Makes a suffix label where a link led to a single path (with labels `required`): another shares the step."""
+        """Makes a suffix label where a link led to a single path (`required`: its labels); another shares the step."""
         cdef int32_t path = single(link.target)
         cdef int32_t step = self.paths[path].length - height
         cdef int32_t made = self.suffixes.new_label(label, symbol, link.slot)
@@ -311,8 +324,8 @@ cdef class PatternView:
         self.attach(made, path, step, required)
         return made
 
-    cdef Link* trigger_link(self, symbol_t symbol, int32_t slot) noexcept nogil:
-        return &self.axes.edges[symbol][slot >> 1].triggers[slot & 1]
+    cdef Link* trigger_link(self, int32_t label, int32_t slot) noexcept nogil:
+        return &self.axes.edges[self.suffixes.origins[label].symbol][slot >> 1].triggers[slot & 1]
 
     cdef Link* link_of(self, int32_t label, int32_t slot) noexcept nogil:
         """The link of a suffix label on a slot, or NULL. Valid until the next one is added."""
@@ -320,7 +333,7 @@ cdef class PatternView:
         cdef int32_t place
         cdef Link* link
         if node.parent < 0:
-            link = self.trigger_link(node.symbol, slot)
+            link = self.trigger_link(label, slot)
             if link.target == NONE:
                 return NULL
             return link
@@ -359,7 +372,7 @@ cdef class PatternView:
                 "prefix labels": self.prefixes.used, "suffix labels": self.suffixes.used}
 
     def axis_view(self, paths):
-        """(label, label before) -> assertions (path, step, axis, whether it triggers). `paths` are lists of labels."""
+        """(label, label before) -> assertions (path, step, axis, does it trigger). `paths` are lists of labels."""
         cdef int32_t path, step, slot
         edges = {}
         for path, labels in enumerate(paths):
