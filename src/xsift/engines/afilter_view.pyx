@@ -311,7 +311,7 @@ cdef class PatternView:
 
     cdef int32_t make_cluster(self, int32_t label, int32_t height, symbol_t symbol, Link* link, uint64_t required
                               ) except -1:
-        """Makes a suffix label where a link led to a single path (`required`: its labels); another shares the step."""
+        """Makes a suffix label where a link led to a single path (`required`: its labels); another shares it."""
         cdef int32_t path = single(link.target)
         cdef int32_t step = self.paths[path].length - height
         cdef int32_t made = self.suffixes.new_label(label, symbol, link.slot)
