@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import xsift
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
@@ -40,3 +43,19 @@ def expected(rows: list[tuple[str, str, bool]], documents: list[bytes]) -> list[
     subscriptions.add_many(rows)
     found = subscriptions.matcher().match_many(documents)
     return [(None, match.error.code) if match.error else (match.ids, None) for match in found]
+
+
+def finish(start: Callable[[], Any], tries: int = 5) -> Any:
+    """Starts a query and waits for its end; again if the machine was too busy to start Python within Spark's ten
+    seconds."""
+    from pyspark.errors import PySparkException
+
+    for attempt in range(1, tries + 1):
+        try:
+            query = start()
+            assert query.awaitTermination(300)
+            return query
+        except PySparkException as error:
+            if "connect back" not in str(error) or attempt == tries:
+                raise
+    raise AssertionError("not reached")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.data import finish
 from tests.spark.test_records import TRICKY, records
 from xsift.spark import register_sources
 
@@ -60,8 +61,7 @@ def test_a_stream_takes_each_file_once(spark: SparkSession, tmp_path: Path) -> N
 
     def run() -> list[str]:
         writer = stream.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
-        assert query.awaitTermination(120)
+        finish(lambda: writer.trigger(availableNow=True).start(str(tmp_path / "out")))
         return sorted(
             Path(row.file).name for row in spark.read.parquet(str(tmp_path / "out")).select("file").collect()
         )

@@ -1,0 +1,107 @@
+"""Kafka from end to end, on the mock cluster that librdkafka has inside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import xsift
+from tests.spark.data import finish
+from xsift.spark import KafkaSink, match_stream, register_sources
+from xsift.spark.kafka import KafkaStreamReader, Settings, _limited
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+kafka = pytest.importorskip("confluent_kafka")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> tuple[Any, str]:
+    """A producer, which is the cluster as well, and its address."""
+    producer = kafka.Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1})
+    brokers = producer.list_topics(timeout=30).brokers.values()
+    return producer, ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+
+
+def send(producer: Any, topic: str, values: list[bytes], partition: int | None = None) -> None:
+    for value in values:
+        where = {} if partition is None else {"partition": partition}
+        producer.produce(topic, value, key=b"k", **where)
+    assert producer.flush(30) == 0
+
+
+def route(subscription: str) -> str:
+    return f"to-{subscription}"
+
+
+def test_end_to_end(spark: SparkSession, cluster: tuple[Any, str], tmp_path: Path) -> None:
+    producer, servers = cluster
+    register_sources(spark)
+    send(producer, "news", [b"<a><b>%d</b></a>" % number for number in range(25)] + [b"<broken>"])
+    made = xsift.Subscriptions()
+    made.add_many([("all", "//b"), ("seven", "//b[. = 7]")])
+    reader = spark.readStream.format("xsift-kafka").option("servers", servers).option("topics", "news")
+    stream = reader.option("maxOffsetsPerTrigger", 10).load()
+    settings: dict[str, Any] = {
+        "xml": "value",
+        "output": "nodes",
+        "checkpoint": str(tmp_path / "c"),
+        "trigger": {"availableNow": True},
+    }
+
+    def run() -> None:
+        sink = KafkaSink(servers, route)
+        dead = str(tmp_path / "dead")
+        query = finish(lambda: match_stream(stream, subscriptions=made, sink=sink, dead_letters=dead, **settings))
+        assert [progress for progress in query.recentProgress if progress.numInputRows]
+
+    run()
+    send(producer, "news", [b"<b>7</b>"])
+    run()
+    batch = spark.read.format("xsift-kafka").option("servers", servers)
+    everything = batch.option("topics", "to-all").load().collect()
+    wanted = sorted([b"<b>%d</b>" % number for number in range(25)] + [b"<b>7</b>"])
+    assert sorted(bytes(row.value) for row in everything) == wanted
+    seven = batch.option("topics", "to-seven").load().collect()
+    assert [(bytes(row.key), bytes(row.value)) for row in seven] == [(b"seven", b"<b>7</b>")] * 2
+    dead = spark.read.parquet(str(tmp_path / "dead")).collect()
+    assert [bytes(row.value) for row in dead] == [b"<broken>"]
+
+
+def test_offsets_and_limits(cluster: tuple[Any, str]) -> None:
+    producer, servers = cluster
+    send(producer, "limits", [b"x"] * 7, partition=0)
+    send(producer, "limits", [b"x"] * 3, partition=1)
+    reader = KafkaStreamReader(Settings.of({"servers": servers, "topics": "limits", "maxOffsetsPerTrigger": "4"}))
+    start = reader.initialOffset()
+    seen, steps = start, 0
+    reader.prepareForTriggerAvailableNow()
+    send(producer, "limits", [b"later"], partition=0)
+    while (end := reader.latestOffset(seen, reader.getDefaultReadLimit())) != seen:
+        ranges = reader.partitions(seen, end)
+        assert 0 < sum(part.end - part.begin for part in ranges) <= 4  # type: ignore[attr-defined]
+        read = [batch for part in ranges for batch in reader.read(part)]
+        assert sum(batch.num_rows for batch in read) == sum(part.end - part.begin for part in ranges)  # type: ignore[attr-defined]
+        seen, steps = end, steps + 1
+    assert steps == 3
+    fresh = KafkaStreamReader(Settings.of({"servers": servers, "topics": "limits", "startingOffsets": "latest"}))
+    assert (
+        fresh.partitions(
+            fresh.initialOffset(), fresh.latestOffset(fresh.initialOffset(), fresh.getDefaultReadLimit())
+        )
+        == []
+    )
+
+
+def test_shares_of_a_limit() -> None:
+    assert _limited({"a:0": 5}, {"a:0": 10, "a:1": 10, "a:2": 0}, 7) == {"a:0": 9, "a:1": 3, "a:2": 0}
+
+
+def test_what_goes_wrong_is_said() -> None:
+    with pytest.raises(xsift.XsiftError, match="needs 'topics'"):
+        Settings.of({"servers": "x"})
+    with pytest.raises(xsift.XsiftError, match="earliest or latest"):
+        Settings.of({"servers": "x", "topics": "t", "startingOffsets": "7"})
