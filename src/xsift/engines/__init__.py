@@ -18,6 +18,10 @@ ENGINES: dict[str, tuple[str, str]] = {
     "xfilter": ("xsift.engines.xfilter", "XFilter"),
     "xtrie": ("xsift.engines.xtrie", "XTrie"),
     "afilter": ("xsift.engines.afilter", "AFilter"),
+    "fist": ("xsift.engines.ifist", "FiST"),
+    "ifist": ("xsift.engines.ifist", "IFiST"),
+    "predicate": ("xsift.engines.predicate", "PredicateEngine"),
+    "indexfilter": ("xsift.engines.indexfilter", "IndexFilter"),
     "bfilter": ("xsift.engines.bfilter", "BFilter"),
     "sift": ("xsift.engines.sift", "Sift"),
 }
