@@ -360,14 +360,26 @@ cdef class IFiSTIndex(Engine):
 
     # What there is, for whoever asks.
 
-    def segment_counts(self):
-        """Table IV: sequence nodes and segments of all profiles, and what is left of the segments in the table."""
+    # Table IV. What FiST keeps is counted by the first two, what iFiST keeps by the third.
+
+    @property
+    def sequence_node_count(self):
+        """Nodes of all profile sequences."""
+        return self.sequence_nodes
+
+    @property
+    def segment_count(self):
+        """Segments of all profiles, before sharing."""
+        return self.segments_before_sharing
+
+    @property
+    def segment_table_count(self):
+        """Segments in the segment table."""
         cdef size_t i
         cdef int64_t rows = 0
         for i in range(self.table.size()):
             rows += self.table[i].users > 0
-        return {"sequence nodes": self.sequence_nodes, "segments": self.segments_before_sharing,
-                "segments in the segment table": rows}
+        return rows
 
     def memory(self):
         cdef int64_t table = self.table.capacity() * sizeof(TableRow) + self.segment_of.bytes()
