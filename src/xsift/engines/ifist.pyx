@@ -55,9 +55,9 @@ matches.
 Conditions are leaves, and so first labels of segments; in an ordered branch node they are children without an order.
 A pattern may be added more than once (FiST against iFiST is about that); every copy has a key of its own.
 
-Takes every pattern, ordered or not. Wins with ordered twigs, and with twigs of several branches on deep, recursive
-documents; against `yfilter` it does not pay for active states. It loses to engines that share prefixes on plain paths
-with common prefixes.
+Takes every pattern, ordered or not. Wins with ordered twigs, and with twigs of several branches, many of them alike:
+it is two to three times as fast as `yfilter` there, on shallow documents too. On linear paths, of which each is a
+segment of its own, nothing is shared: it is about as fast as `yfilter`.
 """
 
 from xsift.document.events cimport END, Document

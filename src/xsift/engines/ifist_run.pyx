@@ -12,7 +12,7 @@ from xsift.engines.ifist_scratch cimport Completion, IFiSTScratch, SegmentState
 from xsift.engines.ifist_sequences cimport (
     CHILD_END, SYM_CHILD, SYM_ROOT, Place, Profile, Segment, SegmentStep, Unit,
 )
-from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
+from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.symbols cimport ANY
 
 from xsift.errors import EngineError
@@ -39,8 +39,7 @@ cdef class IFiSTRun(IFiSTIndex):
         return self.begin_run(<IFiSTScratch>scratch)
 
     cdef int begin_run(self, IFiSTScratch scratch) except -1 nogil:
-        scratch.reset(self.table.size(), self.buckets.size(), self.profiles.size(),
-                      self.symbol_limit)
+        scratch.reset(self.table.size(), self.buckets.size(), self.profiles.size(), self.symbol_limit)
         scratch.generation = self.generation
         return 0
 

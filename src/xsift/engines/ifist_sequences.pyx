@@ -24,7 +24,7 @@ What the paper does not need, and exact matching does (ifist.pyx says why):
   may lie inside the element of its next sibling, whose own leaves may have ended long ago.
 """
 
-from xsift.xpath.pattern cimport CHILD, DESCENDANT, PatternNode
+from xsift.xpath.pattern cimport CHILD, DESCENDANT
 from xsift.xpath.symbols cimport ANY
 
 from xsift.engines.ifist_view import SequenceNode as NodeView
