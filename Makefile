@@ -4,11 +4,11 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build demo test lint bench sanitize fuzz clean
+.PHONY: help setup build demo test test-spark lint bench sanitize fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.kernels ## Debian packages, .venv, kernels
 
@@ -25,8 +25,11 @@ build: setup ## compile the kernels after a change
 demo: setup ## the main job on generated data
 	@$(PYTHON) -m xsift.cli demo
 
-test: setup ## every test
-	@$(PYTHON) -m pytest
+test: setup ## every test but those on Spark
+	@$(PYTHON) -m pytest --ignore tests/spark
+
+test-spark: setup ## the tests on Spark
+	@$(PYTHON) -m pytest tests/spark
 
 lint: setup ## ruff and mypy --strict
 	@$(PYTHON) -m ruff check .

@@ -17,8 +17,14 @@ MODE = os.environ.get("XSIFT_BUILD", "release")
 COMPILE = {
     "release": ["-O3", "-g1"],
     "debug": ["-O1", "-g", "-D_GLIBCXX_ASSERTIONS"],
-    "sanitize": ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-D_GLIBCXX_ASSERTIONS",
-                 "-fno-sanitize-recover=undefined"],
+    "sanitize": [
+        "-O1",
+        "-g",
+        "-fno-omit-frame-pointer",
+        "-fsanitize=address,undefined",
+        "-D_GLIBCXX_ASSERTIONS",
+        "-fno-sanitize-recover=undefined",
+    ],
 }[MODE]
 LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
 HEADERS = [header.as_posix() for header in sorted(Path("src").rglob("*.hpp"))]
