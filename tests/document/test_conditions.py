@@ -227,6 +227,25 @@ def test_a_condition_asked_by_name_and_by_all_is_reported_once() -> None:
         asked.index.remove(asked.name("a"), symbol)
 
 
+def test_conditions_that_mean_the_same_are_all_reported() -> None:
+    asked = Asked()
+    for transform in (NONE, NORMALIZE, LENGTH, NORMALIZE_LENGTH):
+        asked.add("a", Spec(TEXT, EXISTS, "", "", transform), Spec(TEXT, EXISTS, "ignored", "", transform))
+    asked.add(
+        "a",
+        Spec(TEXT, EQUAL, "1", "", LENGTH),
+        Spec(TEXT, EQUAL, "1.0", "", LENGTH),
+        Spec(TEXT, EQUAL, 1.0, "", LENGTH),
+    )
+    asked.add("a", Spec(STRING, LESS, "2"), Spec(STRING, LESS, "2.0"), Spec(STRING, LESS, 2.0))
+    held = asked.holding(b"<a>1</a>")
+    assert held == asked.expected(b"<a>1</a>")
+    assert len(held[0]) == len(asked.requests)
+    for name, spec in list(asked.requests):
+        asked.remove(name, spec)
+        assert asked.holding(b"<a>1</a>") == asked.expected(b"<a>1</a>")
+
+
 def test_several_indexes_report_a_condition_once() -> None:
     asked = Asked().add("a", Spec(ATTRIBUTE, EQUAL, "1", "x"), Spec(TEXT, CONTAINS, "t"))
     other = ConditionIndex(asked.symbols)
@@ -291,6 +310,9 @@ def test_what_is_no_condition_is_refused() -> None:
         Spec(9, EQUAL, "1"),
         Spec(TEXT, 9, "1"),
         Spec(TEXT, EQUAL, "1", "", 9),
+        Spec(TEXT, EQUAL, "1", "x"),
+        Spec(TEXT, EQUAL, "1", converted=2),  # type: ignore[arg-type]
+        Spec(TEXT, EQUAL, "1", negated=2),  # type: ignore[arg-type]
     ):
         with pytest.raises(ValueError, match=r"condition|compare"):
             asked.index.add(0, asked.condition(spec))

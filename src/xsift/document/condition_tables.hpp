@@ -92,12 +92,13 @@ class ConditionTables {
         return slot;
     }
 
+    // Different conditions are different tests, also where they mean the same: each has a symbol to report.
     static Test test_of(const Condition& condition, int32_t slot) {
         Test test;
         test.slot = slot;
         test.converted = condition.converted != 0;
         test.comparison = condition.comparison;
-        test.transform = condition.comparison == COMPARE_EXISTS ? uint8_t(TRANSFORM_NONE) : condition.transform;
+        test.transform = condition.transform;
         test.numeric = condition.numeric != 0;
         test.text = condition.text;
         test.number = condition.number;

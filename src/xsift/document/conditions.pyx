@@ -11,7 +11,8 @@ while `*` asks, the test stands in the tables of `*` only. So nothing is evaluat
 
 from xsift.native.types cimport int32_t, symbol_t, uint32_t
 from xsift.xpath.condition cimport (
-    COMPARE_CONTAINS, COMPARE_STARTS_WITH, Condition, SUBJECT_NAMESPACE, TRANSFORM_LENGTH, TRANSFORM_NORMALIZE_LENGTH,
+    COMPARE_CONTAINS, COMPARE_STARTS_WITH, Condition, SUBJECT_ANY_ATTRIBUTE, SUBJECT_NAMESPACE, TRANSFORM_LENGTH,
+    TRANSFORM_NORMALIZE_LENGTH,
 )
 from xsift.xpath.symbols cimport ANY, Symbols
 
@@ -138,6 +139,10 @@ cdef int _check_condition(const Condition& condition) except -1:
     if (condition.subject > SUBJECT_NAMESPACE or condition.transform > TRANSFORM_NORMALIZE_LENGTH
             or condition.comparison > COMPARE_STARTS_WITH):
         raise ValueError("not a condition: unknown subject, transform or comparison")
+    if condition.converted > 1 or condition.numeric > 1 or condition.negated > 1:
+        raise ValueError("not a condition: a flag is neither 0 nor 1")
+    if condition.attribute.size() and condition.subject > SUBJECT_ANY_ATTRIBUTE:
+        raise ValueError("not a condition: an attribute's name where no attribute is asked for")
     if of_text and (condition.numeric or of_length):
         raise ValueError("contains() and starts-with() compare text, not numbers")
     return 0
