@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from xsift.engines.afilter import AFilter
 
 from tests.support import DESCENDANT, Element, Twig, differences, random_element, random_twig
 from xsift.document.events import Document
+from xsift.engines.afilter import AFilter
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
 from xsift.xpath.pattern import Pattern

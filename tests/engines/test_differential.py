@@ -1,4 +1,4 @@
-"""Every engine says what the reference says, on random patterns and documents, with additions and removals between."""
+"""Every engine says what the reference says, on random patterns and documents, with additions and removals."""
 
 from __future__ import annotations
 

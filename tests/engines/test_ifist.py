@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from xsift.engines.ifist import FiST, IFiST
-from xsift.engines.ifist_sequences import profile_sequence
 
 from tests.support import Element, Twig, differences, random_element, random_twig
 from xsift.document import DocumentIndex, Reader
 from xsift.document.events import Document
+from xsift.engines.ifist import FiST, IFiST
+from xsift.engines.ifist_sequences import profile_sequence
 from xsift.engines.ifist_view import Moment
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError

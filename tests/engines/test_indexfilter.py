@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from xsift.engines.indexfilter import IndexFilter
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences
 from xsift.document.events import Document
+from xsift.engines.indexfilter import IndexFilter
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 

@@ -6,11 +6,11 @@ import itertools
 import random
 
 import pytest
-from xsift.engines.predicate import PredicateEngine
-from xsift.engines.predicate_expressions import occurrence_determination
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences
+from xsift.engines.predicate import PredicateEngine
+from xsift.engines.predicate_expressions import occurrence_determination
 from xsift.engines.predicate_view import Predicate
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns

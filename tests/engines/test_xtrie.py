@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
-from xsift.engines.xtrie import XTrie
 
 from tests.engines.recursive import Mix, recursive_differences
 from tests.support import Element, Twig, differences
 from xsift.document.events import Document
+from xsift.engines.xtrie import XTrie
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 
