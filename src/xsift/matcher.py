@@ -19,14 +19,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xsift import storage
-from xsift.document import ConditionIndex, DocumentIndex, DocumentTree, Limits, Reader
+from xsift.document import DocumentIndex, DocumentTree, Limits, Reader
 from xsift.engines.evaluation import Evaluation
 from xsift.errors import DocumentError, StorageError, SubscriptionError
 from xsift.explanation import explain_pattern
-from xsift.matching import Plan, Worker
+from xsift.matching import Worker
 from xsift.results import Explanation, Match, Node
 from xsift.rows import Rows
-from xsift.segments import Segments, choose_engine, make_plan
+from xsift.segments import Built, Segments, choose_engine, make_plan
 from xsift.selection import Selector
 from xsift.verification import Verifier, lxml_tree
 from xsift.xpath.compiler import Compiler
@@ -53,8 +53,7 @@ class Matcher:
         rows: Rows,
         symbols: Symbols,
         compiler: Compiler,
-        plan: Plan,
-        conditions: Sequence[ConditionIndex],
+        built: Sequence[Built],
         namespaces: Mapping[str, str],
         limits: Limits,
         engine: str,
@@ -68,12 +67,13 @@ class Matcher:
         self._rows = rows
         self._symbols = symbols
         self._namespaces = dict(namespaces)
-        self._plan = plan
-        self._index = DocumentIndex(symbols, [index for index in conditions if len(index)])
+        self._built = list(built)
+        self._plan = make_plan(rows, built)
+        self._index = DocumentIndex(symbols, [part.conditions for part in built if len(part.conditions)])
         self._verifier = Verifier(rows, compiler, namespaces)
         self._selector = Selector(rows, symbols, self._verifier, namespaces)
         self._idle: list[Worker] = []
-        self._verifies = plan.verifies
+        self._verifies = self._plan.verifies
 
     def __repr__(self) -> str:
         return f"<Matcher of {len(self)} subscriptions, engine {self.engine}>"
@@ -286,47 +286,65 @@ class Matcher:
         """Writes the matcher to a file, from which `Matcher.load` makes it again without parsing the
         subscriptions.
         """
-        arrays: dict[str, npt.NDArray[Any]] = dict(self._rows.arrays())
-        arrays["removed"] = self._plan.removed_rows(len(self._rows))
-        for name, (blob, ends) in self._rows.blobs().items():
-            arrays[f"{name}.bytes"], arrays[f"{name}.ends"] = blob, ends
         keys = [self._symbols.key(symbol) for symbol in range(len(self._symbols))]
-        arrays["symbols.bytes"] = np.frombuffer(b"".join(keys), dtype=np.uint8)
-        arrays["symbols.ends"] = np.cumsum([len(key) for key in keys], dtype=np.int64)
-        facts = {"engine": self.engine, "options": self.options, "namespaces": self._namespaces}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            **self._rows.saved(self._plan.removed_rows(len(self._rows))),
+            "symbols.bytes": np.frombuffer(b"".join(keys), dtype=np.uint8),
+            "symbols.ends": np.cumsum([len(key) for key in keys], dtype=np.int64),
+        }
+        segments = []
+        for number, part in enumerate(self._built):
+            saved = part.saved()
+            segments.append(part.facts() | {"saved": saved is not None})
+            arrays |= {f"{number}.{name}": array for name, array in (saved or {}).items()}
+        facts = {
+            "engine": self.engine,
+            "options": self.options,
+            "namespaces": self._namespaces,
+            "segments": segments,
+        }
         storage.write(path, facts, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, limits: Limits | None = None) -> Matcher:
-        """The matcher that was saved in a file. Raises StorageError if it is no such file, or is damaged."""
+        """The matcher that was saved in a file. Raises StorageError if it is no such file, or is damaged.
+
+        The file is mapped: processes that load the same one share its memory. As with a pickle, load only files that
+        you trust.
+        """
         facts, arrays = storage.read(path)
         try:
-            symbols = Symbols()
-            begin = 0
-            blob = arrays["symbols.bytes"].tobytes()
-            for symbol, end in enumerate(arrays["symbols.ends"].tolist()):
-                if symbols.add_key(blob[begin:end]) != symbol:
-                    raise StorageError("damaged-file", f"{os.fspath(path)}: its symbols are out of order")
-                begin = end
-            blobs = {name: (arrays[f"{name}.bytes"], arrays[f"{name}.ends"]) for name in ("ids", "texts", "patterns")}
-            rows = Rows.restored(arrays, blobs)
+            symbols = _restored_symbols(arrays)
+            rows = Rows()
+            rows.restore(arrays)
             engine, reason = choose_engine(facts["engine"])
             compiler = Compiler(symbols, namespaces=facts["namespaces"])
-            built = Segments(rows, symbols, compiler, engine, facts["options"]).update()
+            segments = Segments(rows, symbols, compiler, engine, facts["options"])
+            built = segments.restored(facts["segments"], arrays)
         except (KeyError, ValueError, TypeError) as error:
             raise StorageError("damaged-file", f"{os.fspath(path)} is damaged: {error}") from error
         return cls(
             rows=rows,
             symbols=symbols,
             compiler=compiler,
-            plan=make_plan(rows, built),
-            conditions=[part.conditions for part in built],
+            built=built,
             namespaces=facts["namespaces"],
             limits=limits or Limits(),
             engine=engine,
             options=facts["options"],
             reason=reason,
         )
+
+
+def _restored_symbols(arrays: Mapping[str, npt.NDArray[Any]]) -> Symbols:
+    symbols = Symbols()
+    blob = arrays["symbols.bytes"].tobytes()
+    begin = 0
+    for symbol, end in enumerate(arrays["symbols.ends"].tolist()):
+        if symbols.add_key(blob[begin:end]) != symbol:
+            raise ValueError("its symbols are out of order")
+        begin = end
+    return symbols
 
 
 def _as_bytes(document: Source, encoding: str | None = None) -> tuple[bytes, str | None]:
@@ -357,7 +375,7 @@ def _buffers(documents: pa.Array) -> tuple[bool, int, int, int]:
 
 
 def _arrow_ids(rows: Rows) -> pa.LargeStringArray:
-    blob, ends = rows.blobs()["ids"]
+    blob, ends, row_ids = rows.distinct_ids()
     offsets = np.concatenate([[0], ends]).astype(np.int64)
     distinct = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(blob))
-    return distinct.take(pa.array(rows.arrays()["row_id"]))
+    return distinct.take(pa.array(row_ids))

@@ -2,6 +2,7 @@ from libcpp.vector cimport vector
 
 from xsift.document.reader cimport Reader
 from xsift.engines.base cimport Engine
+from xsift.native.tables cimport Array
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum RowKind:
@@ -13,8 +14,9 @@ cdef enum RowKind:
 cdef class Segment:
     cdef readonly Engine engine
     # Which rows a pattern belongs to: members[member_starts[key]] .. [member_starts[key + 1] - 1].
-    cdef vector[int64_t] member_starts
-    cdef vector[int32_t] members
+    cdef Array[int64_t] member_starts
+    cdef Array[int32_t] members
+    cdef object kept                  # what owns the arrays of a restored segment
 
 
 cdef class Plan:

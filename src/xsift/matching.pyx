@@ -13,8 +13,9 @@ from xsift.document.conditions cimport ConditionIndex
 from xsift.document.events cimport Document
 from xsift.document.reader cimport Reader
 from xsift.engines.base cimport Engine, Scratch
-from xsift.rows cimport Rows
+from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.types cimport symbol_t
+from xsift.rows cimport Rows
 from xsift.xpath.pattern cimport Pattern
 from xsift.xpath.symbols cimport Symbols
 
@@ -53,6 +54,25 @@ cdef class Segment:
     def __len__(self):
         return self.members.size()
 
+    def saved(self):
+        """The segment as arrays, for `restored`; None if its engine cannot be saved."""
+        arrays = self.engine.saved()
+        if arrays is None:
+            return None
+        return {**arrays, "segment.member_starts": to_numpy(self.member_starts.saved()),
+                "segment.members": to_numpy(self.members.saved())}
+
+    @staticmethod
+    def restored(Engine engine not None, arrays):
+        """The segment that was saved, with a new engine of the same kind; the arrays are used where they lie."""
+        cdef Segment segment = Segment.__new__(Segment)
+        engine.restore(arrays)
+        segment.engine = engine
+        segment.member_starts.restore(from_numpy(arrays["segment.member_starts"]))
+        segment.members.restore(from_numpy(arrays["segment.members"]))
+        segment.kept = arrays
+        return segment
+
 
 cdef class SegmentBuilder:
     """Puts the patterns of rows into an engine, each distinct one once, and collects the conditions that they ask for."""
@@ -62,6 +82,7 @@ cdef class SegmentBuilder:
     cdef readonly ConditionIndex conditions
     cdef vector[int32_t] key_of        # by pattern of `rows`: its key in the engine; NEW, or REFUSED
     cdef dict extra_keys               # likewise of patterns that are not among those of `rows`
+    cdef vector[int32_t] asked_pairs   # names and the conditions asked of them, alternating
     cdef vector[int32_t] pair_keys     # pairs of a key and a row
     cdef vector[int32_t] pair_rows
 
@@ -122,7 +143,13 @@ cdef class SegmentBuilder:
                 name = pattern.nodes[node.parent].symbol
                 condition = node.symbol
                 self.conditions.add_condition(name, condition, pattern.symbols.condition_of(condition))
+                self.asked_pairs.push_back(name)
+                self.asked_pairs.push_back(condition)
         return self.engine.add(pattern)
+
+    def asked(self):
+        """The conditions that were asked for, as rows of a name and a condition."""
+        return _array(self.asked_pairs).reshape(-1, 2)
 
     def finish(self):
         """The segment. The builder is not to be used afterwards."""
@@ -133,15 +160,15 @@ cdef class SegmentBuilder:
         for i in range(self.pair_keys.size()):
             most = max(most, self.pair_keys[i])
         segment.engine = self.engine
-        segment.member_starts.assign(most + 2, 0)
+        next.assign(most + 2, 0)
         for i in range(self.pair_keys.size()):
-            segment.member_starts[self.pair_keys[i] + 1] += 1
+            next[self.pair_keys[i] + 1] += 1
         for i in range(<size_t>(most + 1)):
-            segment.member_starts[i + 1] += segment.member_starts[i]
-        next = segment.member_starts
-        segment.members.resize(self.pair_keys.size())
+            next[i + 1] += next[i]
+        segment.member_starts.append(next.data(), next.size())
+        segment.members.resize(self.pair_keys.size(), 0)
         for i in range(self.pair_keys.size()):
-            segment.members[next[self.pair_keys[i]]] = self.pair_rows[i]
+            segment.members.edit(next[self.pair_keys[i]])[0] = self.pair_rows[i]
             next[self.pair_keys[i]] += 1
         return segment
 

@@ -4,14 +4,13 @@ Ids, expressions and patterns lie in blobs. Equal patterns are stored once, what
 A row that is removed stays where it is, marked, so that row numbers keep their meaning for matchers made earlier.
 """
 
-from libc.string cimport memcpy
-from libcpp.vector cimport vector
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 
 import numpy as np
 
-from xsift.errors import SubscriptionError, XPathError, StorageError
+from xsift.errors import SubscriptionError, XPathError
 
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.xpath.compiler cimport OUTCOME_ALWAYS, Compiler, Result
 
 
@@ -62,8 +61,8 @@ cdef class Rows:
         cdef int32_t row = self.row_of(id)
         if row < 0:
             raise SubscriptionError("unknown-id", f"there is no subscription {id!r}", id=id)
-        self.removed[row] = 1
-        self.id_row[self.row_id[row]] = -1
+        self.removed.edit(row)[0] = 1
+        self.id_row.edit(self.row_id[row])[0] = -1
         self.count -= 1
 
     cdef int32_t id_number(self, const char* data, size_t length) except -1:
@@ -88,9 +87,9 @@ cdef class Rows:
             self.alternative_output.push_back(result.output)
             self.alternative_selects.push_back(result.selects)
         self.alternative_ends.push_back(self.alternative_pattern.size())
-        self.id_row[id_number] = <int32_t>self.row_id.size()
+        self.id_row.edit(id_number)[0] = <int32_t>self.row_id.size()
         self.row_id.push_back(id_number)
-        self.texts.insert(self.texts.end(), text, text + length)
+        self.texts.append(text, length)
         self.text_ends.push_back(self.texts.size())
         self.flags.push_back((EXACT if compiler.exact else 0) | (ALWAYS if compiler.outcome == OUTCOME_ALWAYS else 0)
                              | (ORDERED if ordered else 0) | (LISTED if compiler.lists_nodes else 0))
@@ -149,14 +148,18 @@ cdef class Rows:
             raise IndexError(f"there is no pattern {number}")
         return self.patterns.data_of(number)[:self.patterns.length_of(number)]
 
-    def arrays(self):
-        """Copies of the arrays that a matcher is made from, by name."""
-        return {
-            "flags": _bytes(self.flags), "removed": _bytes(self.removed), "row_id": _ints(self.row_id),
-            "alternative_ends": _longs(self.alternative_ends), "alternative_pattern": _ints(self.alternative_pattern),
-            "alternative_output": _ints(self.alternative_output),
-            "alternative_selects": _bytes(self.alternative_selects),
-        }
+    def flags_of_rows(self):
+        """By row: RowFlag bits."""
+        return to_numpy(self.flags.saved())
+
+    def removed_rows(self):
+        """By row: 1 if it was removed."""
+        return to_numpy(self.removed.saved())
+
+    def distinct_ids(self):
+        """All ids ever used, as bytes and where each ends; and by row, which of them it has."""
+        return (to_numpy(self.ids.blob.saved()), to_numpy(self.ids.ends.saved()).view(np.int64),
+                to_numpy(self.row_id.saved()).view(np.int32))
 
     def alternatives(self, int32_t row):
         """What a row can match by: (number of the pattern, step that is selected or -1, SELECTS_…)."""
@@ -164,47 +167,65 @@ cdef class Rows:
         return [(self.alternative_pattern[i], self.alternative_output[i], self.alternative_selects[i])
                 for i in range(self.alternative_ends[row - 1] if self._checked(row) else 0, self.alternative_ends[row])]
 
-    @staticmethod
-    def restored(arrays, blobs):
-        """Rows as arrays() and blobs() gave them. Raises StorageError if they do not fit together."""
-        cdef Rows rows = Rows()
-        cdef Py_ssize_t i
-        text_bytes, text_ends = blobs["texts"]
-        _fill_table(&rows.ids, blobs["ids"][0], blobs["ids"][1])
-        _fill_table(&rows.patterns, blobs["patterns"][0], blobs["patterns"][1])
-        _fill(<vector[uint8_t]*>&rows.texts, text_bytes)
-        _fill_longs(&rows.text_ends, text_ends)
-        _fill_ints(&rows.row_id, arrays["row_id"])
-        _fill(&rows.flags, arrays["flags"])
-        _fill(&rows.removed, arrays["removed"])
-        _fill_longs(&rows.alternative_ends, arrays["alternative_ends"])
-        _fill_ints(&rows.alternative_pattern, arrays["alternative_pattern"])
-        _fill_ints(&rows.alternative_output, arrays["alternative_output"])
-        _fill(&rows.alternative_selects, arrays["alternative_selects"])
-        _check_restored(arrays, text_bytes, text_ends, rows.ids.size(), rows.patterns.size())
-        rows.id_row.assign(rows.ids.size(), -1)
-        for i in range(<Py_ssize_t>rows.row_id.size()):
-            if not rows.removed[i]:
-                rows.id_row[rows.row_id[i]] = <int32_t>i
-                rows.count += 1
-        return rows
+    def saved(self, removed):
+        """The rows as arrays, for `restore`; with `removed`, by row, instead of what is removed now."""
+        return {
+            "rows.ids.blob": to_numpy(self.ids.blob.saved()),
+            "rows.ids.ends": to_numpy(self.ids.ends.saved()),
+            "rows.ids.slots": to_numpy(self.ids.slots.saved()),
+            "rows.ids.hashes": to_numpy(self.ids.hashes.saved()),
+            "rows.patterns.blob": to_numpy(self.patterns.blob.saved()),
+            "rows.patterns.ends": to_numpy(self.patterns.ends.saved()),
+            "rows.patterns.slots": to_numpy(self.patterns.slots.saved()),
+            "rows.patterns.hashes": to_numpy(self.patterns.hashes.saved()),
+            "rows.id_row": to_numpy(self.id_row.saved()),
+            "rows.row_id": to_numpy(self.row_id.saved()),
+            "rows.texts": to_numpy(self.texts.saved()),
+            "rows.text_ends": to_numpy(self.text_ends.saved()),
+            "rows.flags": to_numpy(self.flags.saved()),
+            "rows.removed": to_numpy(self.removed.saved()),
+            "rows.alternative_ends": to_numpy(self.alternative_ends.saved()),
+            "rows.alternative_pattern": to_numpy(self.alternative_pattern.saved()),
+            "rows.alternative_output": to_numpy(self.alternative_output.saved()),
+            "rows.alternative_selects": to_numpy(self.alternative_selects.saved()),
+        } | {"rows.removed": removed}
 
-    def removed_rows(self):
-        """By row: 1 if it was removed."""
-        return _bytes(self.removed)
-
-    def blobs(self):
-        """Copies of the byte strings, by name: (bytes, ends) of the ids, the texts and the patterns."""
-        return {"ids": _blob(self.ids), "texts": _text_blob(self.texts, self.text_ends), "patterns": _blob(self.patterns)}
+    def restore(self, arrays):
+        """Becomes the rows that were saved; their arrays are used where they lie, and copied when they are changed."""
+        self.ids.blob.restore(from_numpy(arrays["rows.ids.blob"]))
+        self.ids.ends.restore(from_numpy(arrays["rows.ids.ends"]))
+        self.ids.slots.restore(from_numpy(arrays["rows.ids.slots"]))
+        self.ids.hashes.restore(from_numpy(arrays["rows.ids.hashes"]))
+        self.patterns.blob.restore(from_numpy(arrays["rows.patterns.blob"]))
+        self.patterns.ends.restore(from_numpy(arrays["rows.patterns.ends"]))
+        self.patterns.slots.restore(from_numpy(arrays["rows.patterns.slots"]))
+        self.patterns.hashes.restore(from_numpy(arrays["rows.patterns.hashes"]))
+        self.id_row.restore(from_numpy(arrays["rows.id_row"]))
+        self.row_id.restore(from_numpy(arrays["rows.row_id"]))
+        self.texts.restore(from_numpy(arrays["rows.texts"]))
+        self.text_ends.restore(from_numpy(arrays["rows.text_ends"]))
+        self.flags.restore(from_numpy(arrays["rows.flags"]))
+        self.removed.restore(from_numpy(arrays["rows.removed"]))
+        self.alternative_ends.restore(from_numpy(arrays["rows.alternative_ends"]))
+        self.alternative_pattern.restore(from_numpy(arrays["rows.alternative_pattern"]))
+        self.alternative_output.restore(from_numpy(arrays["rows.alternative_output"]))
+        self.alternative_selects.restore(from_numpy(arrays["rows.alternative_selects"]))
+        cdef int32_t row
+        self.kept = arrays
+        self.count = 0
+        for row in range(<int32_t>self.row_id.size()):
+            self.count += 1 - self.removed[row]
+            if self.removed[row] and self.id_row[self.row_id[row]] == row:
+                self.id_row.edit(self.row_id[row])[0] = -1
 
     def memory(self):
         """Bytes held, by structure."""
         return {
-            "ids": self.ids.bytes() + 4 * (self.id_row.capacity() + self.row_id.capacity()),
-            "expressions": self.texts.capacity() + 8 * self.text_ends.capacity(),
+            "ids": self.ids.bytes() + self.id_row.bytes() + self.row_id.bytes(),
+            "expressions": self.texts.bytes() + self.text_ends.bytes(),
             "patterns": self.patterns.bytes(),
-            "rows": self.flags.capacity() + self.removed.capacity() + 8 * self.alternative_ends.capacity()
-                    + 9 * self.alternative_pattern.capacity(),
+            "rows": self.flags.bytes() + self.removed.bytes() + self.alternative_ends.bytes()
+                    + self.alternative_pattern.bytes() + self.alternative_output.bytes() + self.alternative_selects.bytes(),
         }
 
 
@@ -217,86 +238,3 @@ cdef bytes _utf8(str text, str what):
                              hint="it cannot be written in any encoding: remove it") from None
         raise SubscriptionError("bad-id", f"the id {text!r} contains a lone surrogate",
                                 hint="it cannot be written in any encoding: remove it") from None
-
-
-cdef object _bytes(vector[uint8_t]& values):
-    return np.frombuffer(bytearray((<const char*>values.data())[:values.size()]), dtype=np.uint8)
-
-
-cdef object _ints(vector[int32_t]& values):
-    return np.frombuffer(bytearray((<const char*>values.data())[:4 * values.size()]), dtype=np.int32)
-
-
-cdef object _longs(vector[int64_t]& values):
-    return np.frombuffer(bytearray((<const char*>values.data())[:8 * values.size()]), dtype=np.int64)
-
-
-cdef tuple _blob(BytesTable& table):
-    ends = np.empty(table.size(), dtype=np.int64)
-    cdef int64_t[::1] view = ends
-    cdef int64_t i
-    for i in range(table.size()):
-        view[i] = table.offset_of(i) + table.length_of(i)
-    return np.frombuffer(table.data_of(0)[:table.blob_size()] if table.size() else b"", dtype=np.uint8), ends
-
-
-cdef tuple _text_blob(vector[char]& texts, vector[int64_t]& ends):
-    return np.frombuffer(texts.data()[:texts.size()] if texts.size() else b"", dtype=np.uint8), _longs(ends)
-
-
-cdef int _fill(vector[uint8_t]* target, const uint8_t[::1] values) except -1:
-    target.resize(values.shape[0])
-    if values.shape[0]:
-        memcpy(target.data(), &values[0], values.shape[0])
-    return 0
-
-
-cdef int _fill_ints(vector[int32_t]* target, const int32_t[::1] values) except -1:
-    target.resize(values.shape[0])
-    if values.shape[0]:
-        memcpy(target.data(), &values[0], values.shape[0] * sizeof(int32_t))
-    return 0
-
-
-cdef int _fill_longs(vector[int64_t]* target, const int64_t[::1] values) except -1:
-    target.resize(values.shape[0])
-    if values.shape[0]:
-        memcpy(target.data(), &values[0], values.shape[0] * sizeof(int64_t))
-    return 0
-
-
-cdef int _fill_table(BytesTable* table, const uint8_t[::1] data, const int64_t[::1] ends) except -1:
-    cdef const char* at = NULL
-    cdef int64_t begin = 0
-    cdef Py_ssize_t i
-    for i in range(ends.shape[0]):
-        if not begin <= ends[i] <= data.shape[0]:
-            raise StorageError("damaged-file", "the table of byte strings does not fit its ends")
-        if ends[i] > begin:
-            at = <const char*>&data[begin]
-        if table.add(at, ends[i] - begin) != i:
-            raise StorageError("damaged-file", "a byte string is there twice")
-        begin = ends[i]
-    return 0
-
-
-def _check_restored(arrays, text_bytes, text_ends, id_count, pattern_count):
-    """That no number in the arrays points outside of what it numbers: a damaged file must not be a crash."""
-    rows = len(arrays["row_id"])
-    alternatives = len(arrays["alternative_pattern"])
-    fits = (
-        all(len(arrays[name]) == rows for name in ("flags", "removed", "alternative_ends")) and len(text_ends) == rows
-        and all(len(arrays[name]) == alternatives for name in ("alternative_output", "alternative_selects"))
-        and _within(arrays["row_id"], 0, id_count) and _within(arrays["alternative_pattern"], 0, pattern_count)
-        and _ascending(text_ends, len(text_bytes)) and _ascending(arrays["alternative_ends"], alternatives)
-    )
-    if not fits:
-        raise StorageError("damaged-file", "the arrays do not fit together")
-
-
-def _within(values, least, end):
-    return len(values) == 0 or (values.min() >= least and values.max() < end)
-
-
-def _ascending(ends, last):
-    return len(ends) == 0 or (ends[0] >= 0 and bool((np.diff(ends) >= 0).all()) and ends[-1] == last)

@@ -38,8 +38,19 @@ class Built:
     conditions: ConditionIndex
     first: int
     end: int
+    asked: npt.NDArray[np.int32]
+    """The conditions again, as pairs of a name and a condition: what is saved of them."""
     relaxed: Sequence[int]
     """Ordered rows that were indexed as unordered, because the engine knows no order; their order is verified."""
+
+    def saved(self) -> dict[str, npt.NDArray[Any]] | None:
+        """The segment as arrays; None if its engine has to be built anew."""
+        arrays = self.segment.saved()
+        return None if arrays is None else {**arrays, "conditions": self.asked}
+
+    def facts(self) -> dict[str, Any]:
+        """What `Segments.restored` needs beside the arrays."""
+        return {"first": self.first, "end": self.end, "relaxed": list(self.relaxed)}
 
 
 class Segments:
@@ -80,7 +91,23 @@ class Segments:
         relaxed = builder.add_rows(first, end)
         for row in relaxed:
             self._add_relaxed(builder, row)
-        return Built(builder.finish(), builder.conditions, first, end, relaxed)
+        return Built(builder.finish(), builder.conditions, first, end, builder.asked(), relaxed)
+
+    def restored(self, facts: Iterable[Mapping[str, Any]], arrays: Mapping[str, npt.NDArray[Any]]) -> list[Built]:
+        """The segments that were saved. Those whose engine was not are built anew."""
+        self._built = [self._restored(number, part, arrays) for number, part in enumerate(facts)]
+        return self._built
+
+    def _restored(self, number: int, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Built:
+        first, end = int(facts["first"]), int(facts["end"])
+        if not facts["saved"]:
+            return self._build(first, end)
+        own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
+        conditions = ConditionIndex(self._symbols)
+        for name, condition in own["conditions"].tolist():
+            conditions.add(name, condition)
+        segment = Segment.restored(create(self._engine, **self._options), own)
+        return Built(segment, conditions, first, end, own["conditions"], list(facts["relaxed"]))
 
     def _add_relaxed(self, builder: SegmentBuilder, row: int) -> None:
         """Indexes an ordered row without its order, which is verified later."""
@@ -97,7 +124,7 @@ class Segments:
 def make_plan(rows: Rows, built: Iterable[Built]) -> Plan:
     """What a matcher does with each row, now."""
     built = list(built)
-    flags = rows.arrays()["flags"]
+    flags = rows.flags_of_rows()
     kinds = np.where(flags & EXACT, DELIVER, VERIFY).astype(np.uint8)
     for part in built:
         kinds[list(part.relaxed)] = VERIFY

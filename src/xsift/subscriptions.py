@@ -18,7 +18,7 @@ from xsift.errors import SubscriptionError, XPathError, XsiftError
 from xsift.matcher import Matcher
 from xsift.results import SubscriptionReport
 from xsift.rows import Rows
-from xsift.segments import Segments, choose_engine, make_plan
+from xsift.segments import Segments, choose_engine
 from xsift.xpath.compiler import Compiler
 from xsift.xpath.symbols import Symbols
 
@@ -178,8 +178,7 @@ class Subscriptions:
             rows=self._rows,
             symbols=self._symbols,
             compiler=self._compiler,
-            plan=make_plan(self._rows, built),
-            conditions=[part.conditions for part in built],
+            built=built,
             namespaces=self._namespaces,
             limits=limits or Limits(),
             engine=name,

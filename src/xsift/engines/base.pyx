@@ -72,6 +72,14 @@ cdef class Engine:
         """Bytes held, by structure. Names of run-time structures start with "run-time"."""
         return {}
 
+    def saved(self):
+        """The index as arrays by name, to be written to a file and given to `restore`; None if it is built anew instead."""
+        return None
+
+    def restore(self, arrays):
+        """Becomes the index that was saved, with the arrays used where they lie."""
+        raise NotImplementedError(type(self).__name__)
+
     def counters(self):
         """Work done since the engine was made, over all threads."""
         totals = dict.fromkeys(self.counter_names, 0)

@@ -1,6 +1,4 @@
-from libcpp.vector cimport vector
-
-from xsift.native.tables cimport FlatMap, pack
+from xsift.native.tables cimport Array, FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 
 cdef enum:
@@ -18,7 +16,7 @@ cdef struct NfaState:
 
 
 cdef class PathNfa:
-    cdef vector[NfaState] states       # state 0 is where a document begins
+    cdef Array[NfaState] states        # state 0 is where a document begins
     cdef FlatMap[int32_t] transitions  # pack(state, symbol) -> state, but for `*` and `//`
     cdef int32_t free_state            # head of the list of free states, or NO_STATE
     cdef readonly Py_ssize_t state_count

@@ -4,7 +4,10 @@ A state a step; a transition a name, a condition or `*`; and for `//` a state th
 follows the states that are there and makes the rest; removing one frees what no other path uses.
 """
 
+from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.xpath.pattern cimport DESCENDANT
+
+import numpy as np
 
 
 cdef class PathNfa:
@@ -21,20 +24,20 @@ cdef class PathNfa:
             target = self.states[state].descendant
             if target < 0:
                 target = self._new_state(state, 0, True)
-                self.states[state].descendant = target
+                self.states.edit(state).descendant = target
             state = target
         target = self.states[state].star if symbol == 0 else self.target(state, symbol)
         if target >= 0:
             return target
         target = self._new_state(state, symbol, False)
         if symbol == 0:
-            self.states[state].star = target
+            self.states.edit(state).star = target
         else:
             self.transitions.put(pack(state, symbol), target)
         return target
 
     cdef void release(self, int32_t state) noexcept:
-        cdef NfaState* freed
+        cdef const NfaState* freed
         cdef int32_t parent
         while state:
             freed = &self.states[state]
@@ -42,13 +45,13 @@ cdef class PathNfa:
                 return
             parent = freed.parent
             if freed.loops:
-                self.states[parent].descendant = NO_STATE
+                self.states.edit(parent).descendant = NO_STATE
             elif freed.symbol == 0:
-                self.states[parent].star = NO_STATE
+                self.states.edit(parent).star = NO_STATE
             else:
                 self.transitions.erase(pack(parent, freed.symbol))
-            self.states[parent].children -= 1
-            freed.parent = self.free_state
+            self.states.edit(parent).children -= 1
+            self.states.edit(state).parent = self.free_state
             self.free_state = state
             self.state_count -= 1
             state = parent
@@ -58,13 +61,24 @@ cdef class PathNfa:
         cdef NfaState made = NfaState(parent, symbol, NO_STATE, NO_STATE, -1, 0, 0, loops)
         if state >= 0:
             self.free_state = self.states[state].parent
-            self.states[state] = made
+            self.states.edit(state)[0] = made
         else:
             state = <int32_t>self.states.size()
             self.states.push_back(made)
-        self.states[parent].children += 1
+        self.states.edit(parent).children += 1
         self.state_count += 1
         return state
 
     cdef int64_t bytes(self) noexcept:
-        return self.states.capacity() * sizeof(NfaState) + self.transitions.bytes()
+        return self.states.bytes() + self.transitions.bytes()
+
+    def saved(self):
+        """The automaton as arrays, for `restore`."""
+        return {"nfa.states": to_numpy(self.states.saved()), "nfa.transitions": to_numpy(self.transitions.saved()),
+                "nfa.counts": np.array([self.free_state, self.state_count], dtype=np.int64)}
+
+    def restore(self, arrays):
+        """Becomes the automaton that was saved; its arrays are used where they lie."""
+        self.states.restore(from_numpy(arrays["nfa.states"]))
+        self.transitions.restore(from_numpy(arrays["nfa.transitions"]))
+        self.free_state, self.state_count = arrays["nfa.counts"].tolist()

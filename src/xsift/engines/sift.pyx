@@ -24,9 +24,12 @@ from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.nfa cimport PathNfa
 from xsift.engines.sift_dfa cimport DfaState, LazyDfa
 from xsift.engines.sift_twigs cimport Edge, OrderedUse, Trigger, TwigIndex, TwigNode
-from xsift.native.tables cimport FlatMap, pack
+from xsift.native.saving cimport from_numpy, to_numpy
+from xsift.native.tables cimport Array, FlatMap, pack
 from xsift.native.types cimport symbol_t
 from xsift.xpath.pattern cimport DESCENDANT, Pattern
+
+import numpy as np
 
 from xsift.errors import EngineError
 
@@ -82,11 +85,12 @@ cdef class Sift(Engine):
 
     cdef PathNfa nfa
     cdef TwigIndex twigs
-    cdef vector[int32_t] pattern_state    # by key: the NFA state where its path ends, or that its top hangs on
-    cdef vector[int32_t] pattern_top      # by key: its top; LINEAR; FREE
-    cdef vector[int32_t] free_keys
+    cdef Array[int32_t] pattern_state    # by key: the NFA state where its path ends, or that its top hangs on
+    cdef Array[int32_t] pattern_top      # by key: its top; LINEAR; FREE
+    cdef Array[int32_t] free_keys
     cdef Py_ssize_t pattern_count
     cdef int64_t version                  # grows with every change
+    cdef object kept                      # what owns the arrays of a restored index
     cdef int64_t cache_bytes
 
     def __cinit__(self, *args, **options):
@@ -114,12 +118,12 @@ cdef class Sift(Engine):
                 break
         key = self._new_key()
         if top == LINEAR:
-            self.nfa.states[state].accepts = key
+            self.nfa.states.edit(state).accepts = key
         else:
-            self.nfa.states[state].marks += 1
+            self.nfa.states.edit(state).marks += 1
             top = self.twigs.add(pattern, top, state, key)
-        self.pattern_state[key] = state
-        self.pattern_top[key] = top
+        self.pattern_state.edit(key)[0] = state
+        self.pattern_top.edit(key)[0] = top
         self.pattern_count += 1
         self.version += 1
         return key
@@ -129,12 +133,12 @@ cdef class Sift(Engine):
             raise EngineError("unknown-key", f"engine 'sift' has no pattern with key {key}")
         cdef int32_t state = self.pattern_state[key]
         if self.pattern_top[key] == LINEAR:
-            self.nfa.states[state].accepts = -1
+            self.nfa.states.edit(state).accepts = -1
         else:
             self.twigs.remove(self.pattern_top[key])
-            self.nfa.states[state].marks -= 1
+            self.nfa.states.edit(state).marks -= 1
         self.nfa.release(state)
-        self.pattern_top[key] = FREE
+        self.pattern_top.edit(key)[0] = FREE
         self.free_keys.push_back(key)
         self.pattern_count -= 1
         self.version += 1
@@ -159,11 +163,28 @@ cdef class Sift(Engine):
     def memory(self):
         cdef SiftScratch scratch
         sizes = {"automaton": self.nfa.bytes(), "sub-patterns": self.twigs.bytes(),
-                 "patterns": (self.pattern_state.capacity() + self.pattern_top.capacity()) * 4,
+                 "patterns": self.pattern_state.bytes() + self.pattern_top.bytes(),
                  "run-time states": 0}
         for scratch in self.scratches:
             sizes["run-time states"] += scratch.dfa.bytes()
         return sizes
+
+    def saved(self):
+        """The index as arrays, for `restore`; they can be mapped from a file and shared by processes."""
+        return {**self.nfa.saved(), **self.twigs.saved(), "sift.pattern_state": to_numpy(self.pattern_state.saved()),
+                "sift.pattern_top": to_numpy(self.pattern_top.saved()), "sift.free_keys": to_numpy(self.free_keys.saved()),
+                "sift.counts": np.array([self.pattern_count], dtype=np.int64)}
+
+    def restore(self, arrays):
+        """Becomes the index that was saved; its arrays are used where they lie, and copied when it is changed."""
+        self.nfa.restore(arrays)
+        self.twigs.restore(arrays)
+        self.pattern_state.restore(from_numpy(arrays["sift.pattern_state"]))
+        self.pattern_top.restore(from_numpy(arrays["sift.pattern_top"]))
+        self.free_keys.restore(from_numpy(arrays["sift.free_keys"]))
+        self.pattern_count = arrays["sift.counts"].tolist()[0]
+        self.kept = arrays
+        self.version += 1
 
     # The run.
 
@@ -337,8 +358,8 @@ cdef class Sift(Engine):
         cdef const Trigger* end
         if list_number < 0:
             return 0
-        trigger = self.twigs.triggers[list_number].data()
-        end = trigger + self.twigs.triggers[list_number].size()
+        trigger = self.twigs.triggers.data(list_number)
+        end = trigger + self.twigs.triggers.count(list_number)
         while trigger != end:
             if trigger.other < 0 or scratch.edge_at[trigger.other] == scratch.record_number:
                 self.check(scratch, trigger.node)
@@ -347,7 +368,7 @@ cdef class Sift(Engine):
 
     cdef int check(self, SiftScratch scratch, int32_t number) except -1 nogil:
         """A sub or a top some of whose edges hold for the closing element: do all?"""
-        cdef TwigNode* node = self.twigs.node(number)
+        cdef const TwigNode* node = self.twigs.node(number)
         cdef int32_t i
         scratch.counts[NODES_CHECKED] += 1
         if number < 0 and self.is_matched(scratch, node.key):
@@ -390,9 +411,9 @@ cdef class Sift(Engine):
         cdef int32_t child_edge = self.twigs.subs[sub].child_edge
         cdef int32_t descendant_edge = self.twigs.subs[sub].descendant_edge
         cdef size_t above
-        if child_edge >= 0 and self.twigs.ordered_uses[child_edge].size():
+        if child_edge >= 0 and self.twigs.ordered_uses.count(child_edge):
             self.advance_at(scratch, level - 1, child_edge)
-        if descendant_edge >= 0 and self.twigs.ordered_uses[descendant_edge].size():
+        if descendant_edge >= 0 and self.twigs.ordered_uses.count(descendant_edge):
             for above in range(level):
                 self.advance_at(scratch, above, descendant_edge)
         return 0
@@ -400,11 +421,11 @@ cdef class Sift(Engine):
     cdef int advance_at(self, SiftScratch scratch, size_t level, int32_t edge) except -1 nogil:
         cdef symbol_t symbol = scratch.symbols[level]
         cdef OrderedUse use
-        cdef TwigNode* node
+        cdef const TwigNode* node
         cdef uint64_t at, state
-        cdef size_t i
-        for i in range(self.twigs.ordered_uses[edge].size()):
-            use = self.twigs.ordered_uses[edge][i]
+        cdef int32_t i
+        for i in range(self.twigs.ordered_uses.count(edge)):
+            use = self.twigs.ordered_uses.data(edge)[i]
             node = self.twigs.node(use.node)
             if node.symbol and node.symbol != symbol:
                 continue

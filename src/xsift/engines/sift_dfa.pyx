@@ -38,7 +38,7 @@ cdef class LazyDfa:
         cdef int64_t begin = self.states[state].live
         cdef int64_t end = self.states[state].marked
         cdef int32_t member, target
-        cdef NfaState* at
+        cdef const NfaState* at
         self.begin_set()
         for i in range(begin, end):
             member = self.pool[i]
@@ -68,7 +68,7 @@ cdef class LazyDfa:
         return 0
 
     cdef int put(self, int32_t nfa_state) except -1 nogil:
-        cdef NfaState* at = &self.nfa.states[nfa_state]
+        cdef const NfaState* at = &self.nfa.states[nfa_state]
         if self.seen_at[nfa_state] == self.set_number:
             return 0
         self.seen_at[nfa_state] = self.set_number

@@ -1,6 +1,6 @@
 from libcpp.vector cimport vector
 
-from xsift.native.tables cimport BytesTable, FlatMap
+from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport Pattern
 
@@ -33,17 +33,17 @@ cdef struct OrderedUse:
 
 cdef class TwigIndex:
     cdef BytesTable sub_keys                    # the number of a key is the number of its sub
-    cdef vector[TwigNode] subs
-    cdef vector[TwigNode] tops
-    cdef vector[int32_t] free_tops
-    cdef vector[Edge] edges
-    cdef vector[int32_t] free_edges
-    cdef vector[int32_t] edge_pool
-    cdef vector[int32_t] leaf_sub               # by symbol: the sub that has no edges, or -1
-    cdef vector[int32_t] condition_edge         # by symbol: the edge of a condition, or -1
+    cdef Array[TwigNode] subs
+    cdef Array[TwigNode] tops
+    cdef Array[int32_t] free_tops
+    cdef Array[Edge] edges
+    cdef Array[int32_t] free_edges
+    cdef Array[int32_t] edge_pool
+    cdef Array[int32_t] leaf_sub               # by symbol: the sub that has no edges, or -1
+    cdef Array[int32_t] condition_edge         # by symbol: the edge of a condition, or -1
     cdef FlatMap[int32_t] trigger_list          # pack(symbol, edge) -> its number in `triggers`
-    cdef vector[vector[Trigger]] triggers
-    cdef vector[vector[OrderedUse]] ordered_uses  # by edge
+    cdef Lists[Trigger] triggers
+    cdef Lists[OrderedUse] ordered_uses         # by edge
     cdef readonly Py_ssize_t top_count
     cdef readonly Py_ssize_t ordered_count      # nodes with ordered edges
 
@@ -62,7 +62,12 @@ cdef class TwigIndex:
     cdef int _list(self, int32_t number) except -1
     cdef size_t _listed(self, symbol_t symbol, int32_t edge) noexcept
     cdef int _unlist(self, int32_t number) except -1
-    cdef void _forget_ordered_use(self, int32_t edge, int32_t number) noexcept
+    cdef int _forget_ordered_use(self, int32_t edge, int32_t number) except -1
 
-    cdef inline TwigNode* node(self, int32_t number) noexcept nogil:
-        return &self.subs[number] if number >= 0 else &self.tops[~number]
+    cdef inline const TwigNode* node(self, int32_t number) noexcept nogil:
+        if number >= 0:
+            return self.subs.data() + number
+        return self.tops.data() + ~number
+
+    cdef inline TwigNode* edit_node(self, int32_t number) except NULL:
+        return self.subs.edit(number) if number >= 0 else self.tops.edit(~number)

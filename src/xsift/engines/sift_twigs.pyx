@@ -12,6 +12,9 @@ from libcpp.algorithm cimport sort
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+import numpy as np
+
+from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.tables cimport pack
 from xsift.xpath.pattern cimport CHILD, DESCENDANT, Pattern, PatternNode
 
@@ -38,7 +41,7 @@ cdef class TwigIndex:
         if self.free_tops.size():
             top = self.free_tops.back()
             self.free_tops.pop_back()
-            self.tops[top] = made
+            self.tops.edit(top)[0] = made
         else:
             top = <int32_t>self.tops.size()
             self.tops.push_back(made)
@@ -49,7 +52,7 @@ cdef class TwigIndex:
     cdef int remove(self, int32_t top) except -1:
         self._unlist(~top)
         self._release_edges(~top)
-        self.tops[top].uses = FREE
+        self.tops.edit(top).uses = FREE
         self.free_tops.push_back(top)
         self.top_count -= 1
         return 0
@@ -70,12 +73,12 @@ cdef class TwigIndex:
         if sub == <int32_t>self.subs.size():
             self.subs.push_back(TwigNode(symbol, 0, 0, 0, -1, FREE, -1, -1, -1, -1))
         if self.subs[sub].uses == FREE:
-            self.subs[sub] = self._filled(symbol, ordered, edges)
+            self.subs.edit(sub)[0] = self._filled(symbol, ordered, edges)
             self._list(sub)
             if edges.empty():
                 if self.leaf_sub.size() <= <size_t>symbol:
                     self.leaf_sub.resize(symbol + 1, -1)
-                self.leaf_sub[symbol] = sub
+                self.leaf_sub.edit(symbol)[0] = sub
         return sub
 
     cdef TwigNode _new_node(self, Pattern pattern, int32_t step, vector[int32_t]& subs) except *:
@@ -88,7 +91,7 @@ cdef class TwigIndex:
         cdef int32_t edge
         for edge in edges:
             self.edge_pool.push_back(edge)
-            self.edges[edge].uses += 1
+            self.edges.edit(edge).uses += 1
         return TwigNode(symbol, at, <int32_t>edges.size(), ordered, -1, 0, -1, -1, -1, -1)
 
     cdef int32_t _edges_of(self, Pattern pattern, int32_t step, vector[int32_t]& subs,
@@ -117,18 +120,20 @@ cdef class TwigIndex:
         if edge >= 0:
             return edge
         edge = self._new_edge(Edge(sub, 0, 0, axis))
-        self.subs[sub].uses += 1
+        self.subs.edit(sub).uses += 1
         if axis == CHILD:
-            self.subs[sub].child_edge = edge
+            self.subs.edit(sub).child_edge = edge
         else:
-            self.subs[sub].descendant_edge = edge
+            self.subs.edit(sub).descendant_edge = edge
         return edge
 
     cdef int32_t _condition_edge(self, symbol_t condition) except -1:
+        cdef int32_t edge
         if self.condition_edge.size() <= <size_t>condition:
             self.condition_edge.resize(condition + 1, -1)
         if self.condition_edge[condition] < 0:
-            self.condition_edge[condition] = self._new_edge(Edge(-1, condition, 0, CHILD))
+            edge = self._new_edge(Edge(-1, condition, 0, CHILD))
+            self.condition_edge.edit(condition)[0] = edge
         return self.condition_edge[condition]
 
     cdef int32_t _new_edge(self, Edge made) except -1:
@@ -136,11 +141,11 @@ cdef class TwigIndex:
         if self.free_edges.size():
             edge = self.free_edges.back()
             self.free_edges.pop_back()
-            self.edges[edge] = made
+            self.edges.edit(edge)[0] = made
         else:
             edge = <int32_t>self.edges.size()
             self.edges.push_back(made)
-            self.ordered_uses.push_back(vector[OrderedUse]())
+            self.ordered_uses.add_list()
         return edge
 
     cdef int _release_edges(self, int32_t node) except -1:
@@ -153,35 +158,36 @@ cdef class TwigIndex:
             pending.pop_back()
             for i in range(self.node(at).edge_count):
                 edge = self.edge_pool[self.node(at).edges + i]
-                self.edges[edge].uses -= 1
+                self.edges.edit(edge).uses -= 1
                 if self.edges[edge].uses:
                     continue
                 self.free_edges.push_back(edge)
                 sub = self.edges[edge].sub
                 if sub < 0:
-                    self.condition_edge[self.edges[edge].condition] = -1
+                    self.condition_edge.edit(self.edges[edge].condition)[0] = -1
                     continue
                 if self.edges[edge].axis == CHILD:
-                    self.subs[sub].child_edge = -1
+                    self.subs.edit(sub).child_edge = -1
                 else:
-                    self.subs[sub].descendant_edge = -1
-                self.subs[sub].uses -= 1
+                    self.subs.edit(sub).descendant_edge = -1
+                self.subs.edit(sub).uses -= 1
                 if self.subs[sub].uses == 0:
-                    self.subs[sub].uses = FREE
+                    self.subs.edit(sub).uses = FREE
                     self._unlist(sub)
                     if self.subs[sub].edge_count == 0:
-                        self.leaf_sub[self.subs[sub].symbol] = -1
+                        self.leaf_sub.edit(self.subs[sub].symbol)[0] = -1
                     pending.push_back(sub)
         return 0
 
     # Where an edge finds the nodes that it makes worth looking at.
 
     cdef int _list(self, int32_t number) except -1:
-        cdef TwigNode* node = self.node(number)
-        cdef int32_t i, edge, best
+        cdef const TwigNode* node = self.node(number)
+        cdef int32_t i, edge, best, list_number
+        cdef int32_t other = -1
         if node.ordered:
             for i in range(node.ordered):
-                self.ordered_uses[self.edge_pool[node.edges + i]].push_back(OrderedUse(number, i))
+                self.ordered_uses.push(self.edge_pool[node.edges + i], OrderedUse(number, i))
             self.ordered_count += 1
             return 0
         if node.edge_count == 0:
@@ -191,59 +197,90 @@ cdef class TwigIndex:
             edge = self.edge_pool[node.edges + i]
             if self._listed(node.symbol, edge) < self._listed(node.symbol, best):
                 best = edge
-        node.trigger = best
-        cdef int32_t list_number = self.trigger_list.get(pack(node.symbol, best), -1)
-        if list_number < 0:
-            list_number = <int32_t>self.triggers.size()
-            self.triggers.push_back(vector[Trigger]())
-            self.trigger_list.put(pack(node.symbol, best), list_number)
-        cdef int32_t other = -1
         for i in range(node.edge_count):
             if self.edge_pool[node.edges + i] != best:
                 other = self.edge_pool[node.edges + i]
-        self.triggers[list_number].push_back(Trigger(number, other))
+        list_number = self.trigger_list.get(pack(node.symbol, best), -1)
+        if list_number < 0:
+            list_number = self.triggers.add_list()
+            self.trigger_list.put(pack(node.symbol, best), list_number)
+        self.triggers.push(list_number, Trigger(number, other))
+        self.edit_node(number).trigger = best
         return 0
 
     cdef size_t _listed(self, symbol_t symbol, int32_t edge) noexcept:
         cdef int32_t list_number = self.trigger_list.get(pack(symbol, edge), -1)
-        return self.triggers[list_number].size() if list_number >= 0 else 0
+        return self.triggers.count(list_number) if list_number >= 0 else 0
 
     cdef int _unlist(self, int32_t number) except -1:
-        cdef TwigNode* node = self.node(number)
-        cdef int32_t i
-        cdef vector[Trigger]* listed
+        cdef const TwigNode* node = self.node(number)
+        cdef int32_t i, list_number
         if node.ordered:
             for i in range(node.ordered):
                 self._forget_ordered_use(self.edge_pool[node.edges + i], number)
             self.ordered_count -= 1
         elif node.trigger >= 0:
-            listed = &self.triggers[self.trigger_list.get(pack(node.symbol, node.trigger), -1)]
-            for i in range(<int32_t>listed.size()):
-                if listed[0][i].node == number:
-                    listed[0][i] = listed.back()
-                    listed.pop_back()
+            list_number = self.trigger_list.get(pack(node.symbol, node.trigger), -1)
+            for i in range(self.triggers.count(list_number)):
+                if self.triggers.data(list_number)[i].node == number:
+                    self.triggers.erase(list_number, i)
                     break
         return 0
 
-    cdef void _forget_ordered_use(self, int32_t edge, int32_t number) noexcept:
-        cdef vector[OrderedUse]* uses = &self.ordered_uses[edge]
-        cdef size_t i = 0
-        while i < uses.size():
-            if uses[0][i].node == number:
-                uses[0][i] = uses.back()
-                uses.pop_back()
+    cdef int _forget_ordered_use(self, int32_t edge, int32_t number) except -1:
+        cdef int32_t i = 0
+        while i < self.ordered_uses.count(edge):
+            if self.ordered_uses.data(edge)[i].node == number:
+                self.ordered_uses.erase(edge, i)
             else:
                 i += 1
+        return 0
 
     cdef int64_t bytes(self) noexcept:
-        cdef int64_t total = (
-            self.sub_keys.bytes() + (self.subs.capacity() + self.tops.capacity()) * sizeof(TwigNode)
-            + self.edges.capacity() * (sizeof(Edge) + sizeof(vector[OrderedUse])) + self.trigger_list.bytes()
-            + (self.edge_pool.capacity() + self.leaf_sub.capacity() + self.condition_edge.capacity()) * 4
-            + self.triggers.capacity() * sizeof(vector[Trigger]))
-        cdef size_t i
-        for i in range(self.triggers.size()):
-            total += self.triggers[i].capacity() * sizeof(Trigger)
-        for i in range(self.ordered_uses.size()):
-            total += self.ordered_uses[i].capacity() * sizeof(OrderedUse)
-        return total
+        return (self.sub_keys.bytes() + self.subs.bytes() + self.tops.bytes() + self.edges.bytes()
+                + self.edge_pool.bytes() + self.leaf_sub.bytes() + self.condition_edge.bytes()
+                + self.trigger_list.bytes() + self.triggers.bytes() + self.ordered_uses.bytes())
+
+    def saved(self):
+        """The index as arrays, for `restore`."""
+        return {
+            "twigs.sub_keys.blob": to_numpy(self.sub_keys.blob.saved()),
+            "twigs.sub_keys.ends": to_numpy(self.sub_keys.ends.saved()),
+            "twigs.sub_keys.slots": to_numpy(self.sub_keys.slots.saved()),
+            "twigs.sub_keys.hashes": to_numpy(self.sub_keys.hashes.saved()),
+            "twigs.subs": to_numpy(self.subs.saved()),
+            "twigs.tops": to_numpy(self.tops.saved()),
+            "twigs.free_tops": to_numpy(self.free_tops.saved()),
+            "twigs.edges": to_numpy(self.edges.saved()),
+            "twigs.free_edges": to_numpy(self.free_edges.saved()),
+            "twigs.edge_pool": to_numpy(self.edge_pool.saved()),
+            "twigs.leaf_sub": to_numpy(self.leaf_sub.saved()),
+            "twigs.condition_edge": to_numpy(self.condition_edge.saved()),
+            "twigs.trigger_list": to_numpy(self.trigger_list.saved()),
+            "twigs.triggers.extents": to_numpy(self.triggers.extents.saved()),
+            "twigs.triggers.pool": to_numpy(self.triggers.pool.saved()),
+            "twigs.ordered_uses.extents": to_numpy(self.ordered_uses.extents.saved()),
+            "twigs.ordered_uses.pool": to_numpy(self.ordered_uses.pool.saved()),
+            "twigs.counts": np.array([self.top_count, self.ordered_count], dtype=np.int64),
+        }
+
+    def restore(self, arrays):
+        """Becomes the index that was saved; its arrays are used where they lie."""
+        self.sub_keys.blob.restore(from_numpy(arrays["twigs.sub_keys.blob"]))
+        self.sub_keys.ends.restore(from_numpy(arrays["twigs.sub_keys.ends"]))
+        self.sub_keys.slots.restore(from_numpy(arrays["twigs.sub_keys.slots"]))
+        self.sub_keys.hashes.restore(from_numpy(arrays["twigs.sub_keys.hashes"]))
+        self.subs.restore(from_numpy(arrays["twigs.subs"]))
+        self.tops.restore(from_numpy(arrays["twigs.tops"]))
+        self.free_tops.restore(from_numpy(arrays["twigs.free_tops"]))
+        self.edges.restore(from_numpy(arrays["twigs.edges"]))
+        self.free_edges.restore(from_numpy(arrays["twigs.free_edges"]))
+        self.edge_pool.restore(from_numpy(arrays["twigs.edge_pool"]))
+        self.leaf_sub.restore(from_numpy(arrays["twigs.leaf_sub"]))
+        self.condition_edge.restore(from_numpy(arrays["twigs.condition_edge"]))
+        self.trigger_list.restore(from_numpy(arrays["twigs.trigger_list"]))
+        self.triggers.extents.restore(from_numpy(arrays["twigs.triggers.extents"]))
+        self.triggers.pool.restore(from_numpy(arrays["twigs.triggers.pool"]))
+        self.ordered_uses.extents.restore(from_numpy(arrays["twigs.ordered_uses.extents"]))
+        self.ordered_uses.pool.restore(from_numpy(arrays["twigs.ordered_uses.pool"]))
+        self.top_count, self.ordered_count = arrays["twigs.counts"].tolist()

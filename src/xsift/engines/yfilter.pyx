@@ -62,14 +62,14 @@ cdef class YFilter(PathEngine):
         cdef PathStep step
         for step in self.path_steps[path]:
             state = self.nfa.advance(state, step.symbol, step.axis)
-        self.nfa.states[state].accepts = path
+        self.nfa.states.edit(state).accepts = path
         if self.path_state.size() <= <size_t>path:
             self.path_state.resize(path + 1, NO_STATE)
         self.path_state[path] = state
         return 0
 
     cdef int delete_path(self, int32_t path) except -1:
-        self.nfa.states[self.path_state[path]].accepts = -1
+        self.nfa.states.edit(self.path_state[path]).accepts = -1
         self.nfa.release(self.path_state[path])
         return 0
 
@@ -118,7 +118,7 @@ cdef class YFilter(PathEngine):
         cdef int32_t i, target
         cdef int32_t begin = scratch.first.back()
         cdef int32_t end = <int32_t>scratch.active.size()
-        cdef NfaState* state
+        cdef const NfaState* state
         self.element_starts(scratch, symbol)
         self.new_set(scratch)
         scratch.counts[STATES_VISITED] += end - begin
@@ -144,7 +144,7 @@ cdef class YFilter(PathEngine):
 
     cdef int activate(self, YFilterScratch scratch, int32_t number) except -1 nogil:
         """Puts a state, and the looping state after it, into the innermost set; reports the path that it accepts."""
-        cdef NfaState* state = &self.nfa.states[number]
+        cdef const NfaState* state = &self.nfa.states[number]
         if scratch.active_at[number] == scratch.set_number:
             return 0
         scratch.active_at[number] = scratch.set_number

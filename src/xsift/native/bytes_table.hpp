@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "array.hpp"
 #include "flat_map.hpp"
 
 namespace xsift {
@@ -28,11 +29,13 @@ inline uint64_t hash_bytes(const char* data, size_t length) {
 }
 
 class BytesTable {
-    std::vector<char> blob;
-    std::vector<int64_t> ends;     // ends[i] is where string i ends; it begins at ends[i - 1], or 0
-    std::vector<int32_t> slots;    // index + 1, or 0 where empty
-    std::vector<uint32_t> hashes;  // of string i: spares most comparisons, and the hashing on growth
+   public:  // the arrays are public to be saved, and to be made views of saved ones
+    Array<char> blob;
+    Array<int64_t> ends;     // ends[i] is where string i ends; it begins at ends[i - 1], or 0
+    Array<int32_t> slots;    // index + 1, or 0 where empty
+    Array<uint32_t> hashes;  // of string i: spares most comparisons, and the hashing on growth
 
+   private:
     int64_t begin_of(int64_t i) const { return i ? ends[i - 1] : 0; }
 
     size_t locate(const char* data, size_t length, uint32_t hash) const {
@@ -53,7 +56,7 @@ class BytesTable {
         for (size_t index = 0; index < hashes.size(); ++index) {
             size_t i = hashes[index] & mask;
             while (slots[i]) i = (i + 1) & mask;
-            slots[i] = static_cast<int32_t>(index + 1);
+            *slots.edit(i) = static_cast<int32_t>(index + 1);
         }
     }
 
@@ -64,8 +67,7 @@ class BytesTable {
     int64_t offset_of(int64_t i) const { return begin_of(i); }
     int64_t blob_size() const { return static_cast<int64_t>(blob.size()); }
     size_t bytes() const {
-        return blob.capacity() + ends.capacity() * sizeof(int64_t) + slots.capacity() * sizeof(int32_t) +
-               hashes.capacity() * sizeof(uint32_t);
+        return blob.bytes() + ends.bytes() + slots.bytes() + hashes.bytes();
     }
 
     // The number of the string, or -1.
@@ -81,10 +83,10 @@ class BytesTable {
         const uint32_t hash = static_cast<uint32_t>(hash_bytes(data, length));
         const size_t i = locate(data, length, hash);
         if (slots[i]) return slots[i] - 1;
-        blob.insert(blob.end(), data, data + length);
+        blob.append(data, length);
         ends.push_back(static_cast<int64_t>(blob.size()));
         hashes.push_back(hash);
-        slots[i] = static_cast<int32_t>(ends.size());
+        *slots.edit(i) = static_cast<int32_t>(ends.size());
         return slots[i] - 1;
     }
 };

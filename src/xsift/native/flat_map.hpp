@@ -6,7 +6,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
+
+#include "array.hpp"
 
 namespace xsift {
 
@@ -29,18 +32,18 @@ class FlatMap {
         uint64_t key;
         Value value;
     };
+    Array<Slot> slots;
     static constexpr uint64_t EMPTY = ~0ULL;  // pack(-1, -1): never a key
-    std::vector<Slot> slots;
     size_t used = 0;
 
     size_t home(uint64_t key) const { return mix64(key) & (slots.size() - 1); }
 
     void rehash(size_t capacity) {
-        std::vector<Slot> old;
+        Array<Slot> old;
         old.swap(slots);
         slots.assign(capacity, Slot{EMPTY, Value()});
         for (const Slot& slot : old)
-            if (slot.key != EMPTY) slots[locate(slot.key)] = slot;
+            if (slot.key != EMPTY) *slots.edit(locate(slot.key)) = slot;
     }
 
     // The slot that holds the key, or the empty one where it belongs.
@@ -54,12 +57,19 @@ class FlatMap {
     FlatMap() = default;
 
     size_t size() const { return used; }
-    size_t bytes() const { return slots.capacity() * sizeof(Slot); }
+    size_t bytes() const { return slots.bytes(); }
 
     void clear() {
-        slots.clear();
-        slots.shrink_to_fit();
+        slots.release();
         used = 0;
+    }
+
+    Bytes saved() const { return slots.saved(); }
+    void restore(Bytes saved) {
+        slots.restore(saved);
+        if (slots.size() & (slots.size() - 1)) throw std::invalid_argument("a saved table has a wrong size");
+        used = 0;
+        for (const Slot& slot : slots) used += slot.key != EMPTY;
     }
 
     // Pointer to the value, or NULL. Valid until the next insertion or removal.
@@ -76,7 +86,7 @@ class FlatMap {
 
     void put(uint64_t key, Value value) {
         if (slots.size() < 8 || (used + 1) * 3 > slots.size() * 2) rehash(slots.empty() ? 8 : slots.size() * 2);
-        Slot& slot = slots[locate(key)];
+        Slot& slot = *slots.edit(locate(key));
         if (slot.key == EMPTY) {
             slot.key = key;
             ++used;
@@ -91,11 +101,11 @@ class FlatMap {
         const size_t mask = slots.size() - 1;
         for (size_t i = (hole + 1) & mask; slots[i].key != EMPTY; i = (i + 1) & mask) {
             if (((i - home(slots[i].key)) & mask) >= ((i - hole) & mask)) {
-                slots[hole] = slots[i];
+                *slots.edit(hole) = slots[i];
                 hole = i;
             }
         }
-        slots[hole].key = EMPTY;
+        slots.edit(hole)->key = EMPTY;
         --used;
         return true;
     }

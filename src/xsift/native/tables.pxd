@@ -1,5 +1,45 @@
 # The hash tables of the kernels; the headers beside this file say why they are not the standard ones.
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+cdef extern from "array.hpp" namespace "xsift" nogil:
+    cdef cppclass Bytes:
+        const void* data
+        size_t size
+
+    cdef cppclass Array[T]:
+        Array() except +
+        size_t size()
+        bint empty()
+        const T* data()
+        T& operator[](size_t i)  # really const: edit() is how to change an element
+        T& back()
+        size_t bytes()
+        T* edit(size_t i) except +
+        void push_back(const T& value) except +
+        void pop_back() except +
+        void append(const T* values, size_t number) except +
+        void resize(size_t size, const T& value) except +
+        void assign(size_t size, const T& value) except +
+        void reserve(size_t size) except +
+        void clear()
+        void release()
+        void swap(Array[T]& other)
+        Bytes saved()
+        void restore(Bytes saved) except +
+
+    cdef cppclass Lists[T]:
+        cppclass Extent:
+            pass
+        Lists() except +
+        Array[Extent] extents
+        Array[T] pool
+        size_t size()
+        int32_t count(size_t list)
+        const T* data(size_t list)
+        size_t bytes()
+        int32_t add_list() except +
+        void push(size_t list, const T& value) except +
+        void erase(size_t list, int32_t place) except +
 
 cdef extern from "flat_map.hpp" namespace "xsift" nogil:
     uint64_t mix64(uint64_t x)
@@ -7,6 +47,8 @@ cdef extern from "flat_map.hpp" namespace "xsift" nogil:
 
     cdef cppclass FlatMap[Value]:
         FlatMap() except +
+        Bytes saved()
+        void restore(Bytes saved) except +
         size_t size()
         size_t bytes()
         void clear()
@@ -20,6 +62,10 @@ cdef extern from "bytes_table.hpp" namespace "xsift" nogil:
 
     cdef cppclass BytesTable:
         BytesTable() except +
+        Array[char] blob
+        Array[int64_t] ends
+        Array[int32_t] slots
+        Array[uint32_t] hashes
         int64_t size()
         size_t length_of(int64_t i)
         const char* data_of(int64_t i)

@@ -1,0 +1,23 @@
+# Saving arrays as they lie in memory, and using them where they lie in a mapped file.
+#
+# A kernel saves each of its arrays under a name, and is restored by making the arrays views of the saved bytes; whoever restores keeps these
+# alive. The size is checked, nothing else: what is restored is what storage.py read, and that has a checksum.
+from libc.string cimport memcpy
+
+from xsift.native.tables cimport Bytes
+
+cdef inline object to_numpy(Bytes saved):
+    """A NumPy array with a copy of saved bytes."""
+    import numpy
+    result = numpy.empty(saved.size, dtype=numpy.uint8)
+    cdef unsigned char[::1] view = result
+    if saved.size:
+        memcpy(&view[0], saved.data, saved.size)
+    return result
+
+cdef inline Bytes from_numpy(const unsigned char[::1] array) except *:
+    """The bytes of a NumPy array, where they lie."""
+    cdef Bytes saved
+    saved.data = &array[0] if array.shape[0] else NULL
+    saved.size = array.shape[0]
+    return saved
