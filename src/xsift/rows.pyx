@@ -10,7 +10,7 @@ import numpy as np
 
 from xsift.errors import SubscriptionError, XPathError
 
-from xsift.native.saving cimport from_numpy, to_numpy
+from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.xpath.compiler cimport OUTCOME_ALWAYS, Compiler, Result
 
 
@@ -170,36 +170,24 @@ cdef class Rows:
     def saved(self, removed):
         """The rows as arrays, for `restore`; with `removed`, by row, instead of what is removed now."""
         return {
-            "rows.ids.blob": to_numpy(self.ids.blob.saved()),
-            "rows.ids.ends": to_numpy(self.ids.ends.saved()),
-            "rows.ids.slots": to_numpy(self.ids.slots.saved()),
-            "rows.ids.hashes": to_numpy(self.ids.hashes.saved()),
-            "rows.patterns.blob": to_numpy(self.patterns.blob.saved()),
-            "rows.patterns.ends": to_numpy(self.patterns.ends.saved()),
-            "rows.patterns.slots": to_numpy(self.patterns.slots.saved()),
-            "rows.patterns.hashes": to_numpy(self.patterns.hashes.saved()),
+            **table_to_numpy("rows.ids", self.ids),
+            **table_to_numpy("rows.patterns", self.patterns),
             "rows.id_row": to_numpy(self.id_row.saved()),
             "rows.row_id": to_numpy(self.row_id.saved()),
             "rows.texts": to_numpy(self.texts.saved()),
             "rows.text_ends": to_numpy(self.text_ends.saved()),
             "rows.flags": to_numpy(self.flags.saved()),
-            "rows.removed": to_numpy(self.removed.saved()),
+            "rows.removed": removed,
             "rows.alternative_ends": to_numpy(self.alternative_ends.saved()),
             "rows.alternative_pattern": to_numpy(self.alternative_pattern.saved()),
             "rows.alternative_output": to_numpy(self.alternative_output.saved()),
             "rows.alternative_selects": to_numpy(self.alternative_selects.saved()),
-        } | {"rows.removed": removed}
+        }
 
     def restore(self, arrays):
         """Becomes the rows that were saved; their arrays are used where they lie, and copied when they are changed."""
-        self.ids.blob.restore(from_numpy(arrays["rows.ids.blob"]))
-        self.ids.ends.restore(from_numpy(arrays["rows.ids.ends"]))
-        self.ids.slots.restore(from_numpy(arrays["rows.ids.slots"]))
-        self.ids.hashes.restore(from_numpy(arrays["rows.ids.hashes"]))
-        self.patterns.blob.restore(from_numpy(arrays["rows.patterns.blob"]))
-        self.patterns.ends.restore(from_numpy(arrays["rows.patterns.ends"]))
-        self.patterns.slots.restore(from_numpy(arrays["rows.patterns.slots"]))
-        self.patterns.hashes.restore(from_numpy(arrays["rows.patterns.hashes"]))
+        table_from_numpy("rows.ids", self.ids, arrays)
+        table_from_numpy("rows.patterns", self.patterns, arrays)
         self.id_row.restore(from_numpy(arrays["rows.id_row"]))
         self.row_id.restore(from_numpy(arrays["rows.row_id"]))
         self.texts.restore(from_numpy(arrays["rows.texts"]))

@@ -14,7 +14,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from xsift.native.saving cimport from_numpy, to_numpy
+from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.tables cimport pack
 from xsift.xpath.pattern cimport CHILD, DESCENDANT, Pattern, PatternNode
 
@@ -244,10 +244,7 @@ cdef class TwigIndex:
     def saved(self):
         """The index as arrays, for `restore`."""
         return {
-            "twigs.sub_keys.blob": to_numpy(self.sub_keys.blob.saved()),
-            "twigs.sub_keys.ends": to_numpy(self.sub_keys.ends.saved()),
-            "twigs.sub_keys.slots": to_numpy(self.sub_keys.slots.saved()),
-            "twigs.sub_keys.hashes": to_numpy(self.sub_keys.hashes.saved()),
+            **table_to_numpy("twigs.sub_keys", self.sub_keys),
             "twigs.subs": to_numpy(self.subs.saved()),
             "twigs.tops": to_numpy(self.tops.saved()),
             "twigs.free_tops": to_numpy(self.free_tops.saved()),
@@ -266,10 +263,7 @@ cdef class TwigIndex:
 
     def restore(self, arrays):
         """Becomes the index that was saved; its arrays are used where they lie."""
-        self.sub_keys.blob.restore(from_numpy(arrays["twigs.sub_keys.blob"]))
-        self.sub_keys.ends.restore(from_numpy(arrays["twigs.sub_keys.ends"]))
-        self.sub_keys.slots.restore(from_numpy(arrays["twigs.sub_keys.slots"]))
-        self.sub_keys.hashes.restore(from_numpy(arrays["twigs.sub_keys.hashes"]))
+        table_from_numpy("twigs.sub_keys", self.sub_keys, arrays)
         self.subs.restore(from_numpy(arrays["twigs.subs"]))
         self.tops.restore(from_numpy(arrays["twigs.tops"]))
         self.free_tops.restore(from_numpy(arrays["twigs.free_tops"]))
