@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 
 import pytest
 from lxml import etree
@@ -39,7 +38,11 @@ def records(data: bytes, size: int = 1 << 20, record: str = "article") -> list[b
 
 def outermost(data: bytes, name: str = "{urn:d}article") -> list[bytes]:
     root = etree.fromstring(data)
-    found = [element for element in root.iter(name) if not any(a.tag == name for a in element.iterancestors())]
+    found = [
+        element
+        for element in root.iter(name)
+        if not any(etree.QName(a).localname == etree.QName(element).localname for a in element.iterancestors())
+    ]
     return [etree.tostring(element, method="c14n", exclusive=True, with_tail=False) for element in found]
 
 
@@ -56,13 +59,36 @@ def test_records_whatever_the_chunks(size: int) -> None:
 
 @pytest.mark.parametrize("split_bytes", [1, 10, 50, 100, 10_000])
 def test_splits_give_the_same_records(split_bytes: int) -> None:
-    header = read_header([TRICKY], "article")
-    places = [*split_places(cut(TRICKY, 7, header.end), "article", header.end, split_bytes), len(TRICKY)]
+    assert splits(TRICKY, split_bytes) == records(TRICKY)
+
+
+def splits(data: bytes, split_bytes: int, record: str = "article") -> list[bytes]:
+    """The records of a file that is read in splits."""
+    header = read_header([data], record)
+    places = split_places(cut(data, 7, header.end), record, header.end, split_bytes)
+    ends = [*(begin for begin, _ in places[1:]), len(data)]
     found = []
-    for begin, end in pairwise(places):
-        found += [r.xml for r in scan_records(cut(TRICKY, 5, begin, end), "article", header, begin)]
-    assert found == records(TRICKY)
-    assert split_bytes > 100 or len(places) > 3
+    for (begin, open_there), end in zip(places, ends, strict=True):
+        chunks = cut(data, 5, begin, end)
+        found += [r.xml for r in scan_records(chunks, record, header, begin, ancestors=open_there)]
+    assert split_bytes > 100 or len(places) > 2
+    return found
+
+
+NESTED = b"""<d xmlns="urn:d" xmlns:p="urn:p">
+<volume xmlns:p="urn:v1" n="a>b"><p:part xmlns="urn:part"><r p:a="1"/></p:part><r p:a="2"/><r/><s/></volume>
+<r p:a="3"/><volume xmlns=""><r p:a="4"/><!-- <volume xmlns="urn:no"> --><a><b><r/></b></a></volume><r>end</r>
+</d>"""
+
+
+@pytest.mark.parametrize("size", [1, 3, 17, 1000])
+def test_namespaces_between_the_root_and_the_record(size: int) -> None:
+    root = etree.fromstring(NESTED)
+    wanted = [
+        etree.tostring(element, method="c14n", exclusive=True, with_tail=False) for element in root.iter("{*}r")
+    ]
+    assert [canonical(xml) for xml in records(NESTED, size, "r")] == wanted
+    assert [canonical(xml) for xml in splits(NESTED, size, "r")] == wanted
 
 
 def test_random_files() -> None:
@@ -76,6 +102,7 @@ def test_random_files() -> None:
         b"<?p <r>?>",
         b"text",
         b"<s a='>'>",
+        b"<s xmlns='urn:s' xmlns:q='>'>",
         b"</s>",
         b"<rr/>",
     ]
@@ -83,7 +110,7 @@ def test_random_files() -> None:
     for _ in range(3000):
         data = b"<d xmlns:q='urn:q'>" + b"".join(rng.choices(pieces, k=rng.randint(1, 12))) + b"</d>"
         try:
-            wanted = outermost(data, "r")
+            wanted = outermost(data, "{*}r")
         except etree.XMLSyntaxError:
             continue
         checked += 1
@@ -124,6 +151,8 @@ def test_limits() -> None:
         list(scan_records(cut(b"<r>" + b"x" * 5000, 100), "r", header, 3, limit_bytes=1000))
     with pytest.raises(DocumentError, match="no-root"):
         read_header([b"   "], "r")
+    with pytest.raises(DocumentError, match="more than 100,000 elements are open"):
+        list(scan_records([b"<a>" * 100_001], "r", header, 3))
     with pytest.raises(DocumentError, match="does not end"):
         list(scan_records(cut(b"<r a='" + b"x" * 3_000_000, 100_000), "r", header, 3))
     assert (

@@ -3,11 +3,11 @@
 The naive way looks for `<article` and `</article>` from wherever a split begins. It goes wrong when the split begins
 inside a comment, in CDATA, or in an article that contains articles. Whether it does cannot be told from the place
 alone, so the places at which a file is split are found by one fast pass from its beginning that looks at nothing but
-comments, CDATA, processing instructions and the record's own tags; each split then begins exactly at a record. The
-outermost records count; those inside them stay inside.
+comments, CDATA, processing instructions and tags (inside of a record: at the record's own tags only); each split then
+begins exactly at a record. The outermost records count; those inside them stay inside.
 
-A record leaves its root behind, and with it what was declared there: namespaces are repeated in the record's start
-tag, entities in a DOCTYPE before it. Its bytes are UTF-8, whatever the file's are.
+A record leaves its ancestors behind, and with them what was declared there: namespaces are repeated in the record's
+start tag, entities in a DOCTYPE before it. Its bytes are UTF-8, whatever the file's are.
 """
 
 from __future__ import annotations
@@ -19,17 +19,25 @@ from dataclasses import dataclass
 
 from xsift.errors import DocumentError
 
-__all__ = ["Header", "Record", "decoded", "read_header", "scan_records", "split_places"]
+__all__ = ["Ancestors", "Header", "Record", "decoded", "read_header", "scan_records", "split_places"]
 
 HEADER_LIMIT_BYTES = 16 * 2**20  # of all that may come before a root's first child
-TAG_LIMIT_BYTES = 2**20  # of a record's start tag
+TAG_LIMIT_BYTES = 2**20  # of a start tag
+ANCESTOR_LIMIT = 100_000  # elements that are open around a record
 DEFAULT_RECORD_LIMIT_BYTES = 256 * 2**20
 
 DECLARATION = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 REST_OF_TAG = re.compile(rb"(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
 ATTRIBUTE = re.compile(rb"\s([^\s=/>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 SUBSET_TOKEN = re.compile(rb"<!--.*?-->|<\?.*?\?>|\"[^\"]*\"|'[^']*'|\]|[^\]\"'<]+|<(?!!--|\?)", re.S)
+MARKUP = rb"<(?:!--|!\[CDATA\[|\?|%s)"
+OUTSIDE = re.compile(MARKUP % rb"/?[^\s/>!?<]+(?=[\s/>])")  # of records: every tag counts
 SINGLE_BYTE = re.compile(r"(us-)?ascii|utf-?8|iso-?8859-?\d+|latin-?\d|windows-125\d|cp125\d", re.I)
+
+Declarations = tuple[tuple[bytes, bytes], ...]
+"""Attributes that declare namespaces: names and quoted values."""
+Ancestors = tuple[Declarations, ...]
+"""What is declared on each element that is open, from the root's child on."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +55,8 @@ class Header:
     encoding: str
     doctype: bytes
     """The internal subset, if it declares entities."""
-    namespaces: tuple[tuple[bytes, bytes], ...]
-    """Attributes of the root that declare namespaces: names and quoted values."""
+    namespaces: Declarations
+    """What is declared on the root."""
     root: bytes
     end: int
     """The place after the root's start tag; its beginning, if the root is itself a record."""
@@ -58,12 +66,14 @@ class Header:
         """Whether every byte below 128 is that character, so that the file can be cut without decoding it."""
         return SINGLE_BYTE.fullmatch(self.encoding) is not None
 
-    def finished(self, tag_end: int, name: bytes, raw: bytes) -> bytes:
-        """A record that can stand alone. `tag_end` is the length of its start tag."""
-        if self.namespaces:
+    def finished(self, tag_end: int, name: bytes, raw: bytes, declared: Declarations = ()) -> bytes:
+        """A record that can stand alone. `tag_end` is the length of its start tag; `declared` is what is in scope
+        from elements between the root and the record."""
+        scope = tuple(dict(self.namespaces + declared).items()) if declared else self.namespaces
+        if scope:
             tag = raw[:tag_end]
             own = {attribute for attribute, _ in ATTRIBUTE.findall(tag)} if b"xmlns" in tag else set()
-            missing = b"".join(b" %s=%s" % pair for pair in self.namespaces if pair[0] not in own)
+            missing = b"".join(b" %s=%s" % pair for pair in scope if pair[0] not in own)
             cut = 1 + len(name)
             raw = raw[:cut] + missing + raw[cut:]
         if self.encoding.lower() not in ("utf-8", "utf8"):
@@ -175,30 +185,40 @@ def _root(head: bytes, place: int, encoding: str, doctype: bytes, record: bytes)
     name = re.split(rb"[\s/>]", tag[1:], maxsplit=1)[0]
     if name == record:
         return Header(encoding, doctype, (), name, place)
-    declared = [(key, value) for key, value in ATTRIBUTE.findall(tag) if key == b"xmlns" or key.startswith(b"xmlns:")]
-    return Header(encoding, doctype, tuple(declared), name, rest.end())
+    return Header(encoding, doctype, _declarations(tag), name, rest.end())
+
+
+def _declarations(tag: bytes) -> Declarations:
+    if b"xmlns" not in tag:
+        return ()
+    found = ATTRIBUTE.findall(tag)
+    return tuple((key, value) for key, value in found if key == b"xmlns" or key.startswith(b"xmlns:"))
 
 
 class _Scanner:
-    """Finds the outermost records in chunks that begin outside of any."""
+    """Finds the outermost records in chunks that begin outside of any, below open elements."""
 
-    def __init__(self, chunks: Iterable[bytes], record: str, base: int, limit_bytes: int) -> None:
+    def __init__(
+        self, chunks: Iterable[bytes], record: str, base: int, limit_bytes: int, ancestors: Ancestors = ()
+    ) -> None:
         self.buffer = bytearray()
         self.base = base  # the place in the file of buffer[0]
+        self.ancestors = list(ancestors)
+        self.scope = _in_scope(self.ancestors)
         self._chunks = iter(chunks)
         self._limit_bytes = limit_bytes
-        name = re.escape(record.encode())
-        self._token = re.compile(rb"<(?:!--|!\[CDATA\[|\?|/?" + name + rb"(?=[\s/>]))")
-        self._longest = max(len(record.encode()) + 3, 9)
+        self._record = record.encode()
+        self._inside = re.compile(MARKUP % (rb"/?" + re.escape(self._record) + rb"(?=[\s/>])"))
+        self._longest = max(len(self._record) + 3, 9)
 
     def records(self) -> Iterator[tuple[int, int, int]]:
         """The beginning, the end of the start tag, and the end of each record in the buffer; valid until the next one
         is asked for."""
         place, start, tag_end, depth = 0, -1, 0, 0
         while True:
-            found = self._token.search(self.buffer, place)
+            found = (self._inside if start >= 0 else OUTSIDE).search(self.buffer, place)
             if found is None:
-                place = max(place, len(self.buffer) - self._longest)
+                place = max(place, self._unfinished(place) if start < 0 else len(self.buffer) - self._longest)
                 shift = self._more(start if start >= 0 else place)
                 if shift is None:
                     break
@@ -221,6 +241,9 @@ class _Scanner:
                 place, start, tag_end = begin - shift, start - shift if start >= 0 else -1, tag_end - shift
                 continue
             place = end
+            if start < 0 and text.lstrip(b"</") != self._record:
+                self._pass(text, begin, end)
+                continue
             if text[1:2] == b"/":
                 depth = max(0, depth - 1)
             elif self.buffer[end - 2] != ord("/"):
@@ -232,6 +255,26 @@ class _Scanner:
                 start = -1
         if start >= 0:  # the file ends inside a record: it is delivered as it is, and matching will call it broken
             yield start, tag_end, len(self.buffer)
+
+    def _unfinished(self, place: int) -> int:
+        """Where a tag may have begun whose name is not yet whole."""
+        last = self.buffer.rfind(b"<", place)
+        return last if last >= 0 and len(self.buffer) - last <= TAG_LIMIT_BYTES else len(self.buffer) - self._longest
+
+    def _pass(self, text: bytes, begin: int, end: int) -> None:
+        """Notes a tag that is not inside of a record: which elements are open, and what they declare."""
+        if text[1:2] == b"/":
+            if self.ancestors and self.ancestors.pop():
+                self.scope = _in_scope(self.ancestors)
+        elif self.buffer[end - 2] != ord("/"):
+            if len(self.ancestors) >= ANCESTOR_LIMIT:
+                place = self.base + begin
+                raise DocumentError(
+                    "too-deep", f"more than {ANCESTOR_LIMIT:,} elements are open at byte {place}", offset=place
+                )
+            self.ancestors.append(_declarations(bytes(self.buffer[begin:end])))
+            if self.ancestors[-1]:
+                self.scope = _in_scope(self.ancestors)
 
     def _tag_end(self, place: int) -> int:
         rest = REST_OF_TAG.match(self.buffer, place)
@@ -273,24 +316,34 @@ class _Scanner:
         return keep
 
 
+def _in_scope(ancestors: Iterable[Declarations]) -> Declarations:
+    return tuple({name: value for declared in ancestors for name, value in declared}.items())
+
+
 def scan_records(
-    chunks: Iterable[bytes], record: str, header: Header, base: int, limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES
+    chunks: Iterable[bytes],
+    record: str,
+    header: Header,
+    base: int,
+    limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES,
+    ancestors: Ancestors = (),
 ) -> Iterator[Record]:
     """The records in chunks that begin at byte `base` of the file, outside of any record."""
-    scanner = _Scanner(chunks, record, base, limit_bytes)
+    scanner = _Scanner(chunks, record, base, limit_bytes, ancestors)
     name = record.encode()
     for start, tag_end, end in scanner.records():
         raw = bytes(scanner.buffer[start:end])
-        yield Record(scanner.base + start, header.finished(tag_end - start, name, raw))
+        yield Record(scanner.base + start, header.finished(tag_end - start, name, raw, scanner.scope))
 
 
 def split_places(
     chunks: Iterable[bytes], record: str, base: int, split_bytes: int, limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES
-) -> list[int]:
-    """Places of records at which to split, about `split_bytes` apart; the first is `base`."""
+) -> list[tuple[int, Ancestors]]:
+    """Places of records at which to split, about `split_bytes` apart, and the elements that are open there; the first
+    is `base`."""
     scanner = _Scanner(chunks, record, base, limit_bytes)
-    places = [base]
+    places: list[tuple[int, Ancestors]] = [(base, ())]
     for start, _, _ in scanner.records():
-        if scanner.base + start >= places[-1] + split_bytes:
-            places.append(scanner.base + start)
+        if scanner.base + start >= places[-1][0] + split_bytes:
+            places.append((scanner.base + start, tuple(scanner.ancestors)))
     return places

@@ -26,6 +26,7 @@ from xsift.errors import DocumentError, XsiftError
 from xsift.spark.places import chunks_of, compressed, find_files, size_of
 from xsift.spark.records import (
     DEFAULT_RECORD_LIMIT_BYTES,
+    Ancestors,
     Header,
     Record,
     decoded,
@@ -49,6 +50,7 @@ class Split(InputPartition):
     begin: int = 0
     end: int = 0
     header: Header | None = None
+    ancestors: Ancestors = ()
 
     def __post_init__(self) -> None:
         super().__init__(None)
@@ -122,7 +124,8 @@ def _splits_of(file: str, settings: Settings) -> list[Split]:
     places = split_places(
         chunks_of(file, header.end), settings.record, header.end, settings.split_bytes, settings.record_limit_bytes
     )
-    return [Split(file, begin, end, header) for begin, end in zip(places, [*places[1:], size], strict=True)]
+    ends = [*(begin for begin, _ in places[1:]), size]
+    return [Split(file, begin, end, header, ancestors) for (begin, ancestors), end in zip(places, ends, strict=True)]
 
 
 def _read(split: Split, settings: Settings) -> Iterator[pa.RecordBatch]:
@@ -143,7 +146,9 @@ def _records(split: Split, settings: Settings) -> Iterator[Record]:
     try:
         if split.header is not None:
             chunks = chunks_of(split.file, split.begin, split.end)
-            yield from scan_records(chunks, settings.record, split.header, split.begin, settings.record_limit_bytes)
+            yield from scan_records(
+                chunks, settings.record, split.header, split.begin, settings.record_limit_bytes, split.ancestors
+            )
             return
         plain = decoded(chunks_of(split.file))
         seen: list[bytes] = []
