@@ -16,7 +16,11 @@ cdef class Segment:
     # Which rows a pattern belongs to: members[member_starts[key]] .. [member_starts[key + 1] - 1].
     cdef Array[int64_t] member_starts
     cdef Array[int32_t] members
+    cdef bint keeps_order             # no pattern has more than one row, and greater keys have greater rows
+    cdef bint keys_are_rows           # each pattern has one row, with the same number as its key
     cdef object kept                  # what owns the arrays of a restored segment
+
+    cdef void note_order(self) noexcept
 
 
 cdef class Plan:
@@ -24,6 +28,8 @@ cdef class Plan:
     cdef vector[uint8_t] kinds        # by row: RowKind
     cdef vector[int32_t] always       # rows that every document passes
     cdef readonly bint native         # whether every engine is
+    cdef bint direct                  # one segment, which keeps order, and no rows that always pass
+    cdef bint plain                   # moreover its keys are rows, all of them to be delivered
 
 
 cdef class Worker:
@@ -44,6 +50,8 @@ cdef class Worker:
     cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
     cdef int feed_all(self) except -1 nogil
     cdef int match_in_python(self) except -1
-    cdef int mark(self, int32_t segment) except -1 nogil
+    cdef int finish(self, size_t segment) except -1 nogil
+    cdef int deliver(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
+    cdef int mark(self, size_t segment) except -1 nogil
     cdef void mark_row(self, int32_t row) noexcept nogil
     cdef int collect(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil

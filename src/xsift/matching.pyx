@@ -6,6 +6,7 @@ engine. Rows are collected as bits, so they come out once each and ascending, ho
 """
 
 from libc.string cimport memcpy
+from libcpp.algorithm cimport is_sorted
 from libcpp.vector cimport vector
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
@@ -71,7 +72,21 @@ cdef class Segment:
         segment.member_starts.restore(from_numpy(arrays["segment.member_starts"]))
         segment.members.restore(from_numpy(arrays["segment.members"]))
         segment.kept = arrays
+        segment.note_order()
         return segment
+
+    cdef void note_order(self) noexcept:
+        cdef size_t i
+        self.keeps_order = True
+        for i in range(1, self.member_starts.size()):
+            if self.member_starts[i] > self.member_starts[i - 1] + 1:
+                self.keeps_order = False
+        for i in range(1, self.members.size()):
+            if self.members[i] <= self.members[i - 1]:
+                self.keeps_order = False
+        # Ascending from 0 without a gap, and as many keys as rows.
+        self.keys_are_rows = (self.keeps_order and self.member_starts.size() == self.members.size() + 1
+                              and (self.members.empty() or self.members.back() == <int32_t>self.members.size() - 1))
 
 
 cdef class SegmentBuilder:
@@ -170,6 +185,7 @@ cdef class SegmentBuilder:
         for i in range(self.pair_keys.size()):
             segment.members.edit(next[self.pair_keys[i]])[0] = self.pair_rows[i]
             next[self.pair_keys[i]] += 1
+        segment.note_order()
         return segment
 
 
@@ -184,6 +200,10 @@ cdef class Plan:
             memcpy(self.kinds.data(), &kinds[0], kinds.shape[0])
         for row in always:
             self.always.push_back(row)
+        self.direct = (len(self.segments) == 1 and self.always.empty() and self.native
+                       and (<Segment>self.segments[0]).keeps_order)
+        self.plain = (self.direct and (<Segment>self.segments[0]).keys_are_rows
+                      and not np.any(np.asarray(kinds) != DELIVER))
 
     @property
     def kinds_count(self):
@@ -317,18 +337,53 @@ cdef class Worker:
 
     cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         cdef size_t i
-        if self.plan.native:
-            self.feed_all()
-            for i in range(self.segment_at.size()):
-                self.keys.clear()
-                (<Segment>self.segment_at[i]).engine.finish(<Scratch>self.scratch_at[i], &self.keys)
-                self.mark(<int32_t>i)
-        else:
+        if not self.plan.native:
             with gil:
                 self.match_in_python()
+        else:
+            self.feed_all()
+            if self.plan.direct:
+                self.finish(0)
+                if is_sorted(self.keys.begin(), self.keys.end()):
+                    if self.plan.plain:
+                        rows.insert(rows.end(), self.keys.begin(), self.keys.end())
+                        return 0
+                    return self.deliver(rows, candidates)
+                self.mark(0)
+            else:
+                for i in range(self.segment_at.size()):
+                    self.finish(i)
+                    self.mark(i)
         for i in range(self.plan.always.size()):
             self.mark_row(self.plan.always[i])
         return self.collect(rows, candidates)
+
+    cdef int finish(self, size_t number) except -1 nogil:
+        self.keys.clear()
+        return (<Segment>self.segment_at[number]).engine.finish(<Scratch>self.scratch_at[number], &self.keys)
+
+    cdef int deliver(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
+        """The rows of the patterns in `keys`, ascending, without marks: what most sets need."""
+        cdef const int64_t* starts = (<Segment>self.segment_at[0]).member_starts.data()
+        cdef const int32_t* members = (<Segment>self.segment_at[0]).members.data()
+        cdef const uint8_t* kinds = self.plan.kinds.data()
+        cdef size_t delivered = rows.size()
+        cdef int32_t* row
+        cdef size_t i
+        cdef int32_t key
+        rows.resize(delivered + self.keys.size())
+        row = rows.data() + delivered
+        for i in range(self.keys.size()):
+            key = self.keys[i]
+            if starts[key] == starts[key + 1]:
+                continue
+            row[0] = members[starts[key]]
+            if kinds[row[0]] == DELIVER:
+                row += 1
+            elif kinds[row[0]] == VERIFY:
+                candidates.push_back(row[0])
+        rows.resize(row - rows.data())
+        return 0
 
     cdef int feed_all(self) except -1 nogil:
         cdef Py_ssize_t number
@@ -364,19 +419,18 @@ cdef class Worker:
         for i in range(self.segment_at.size()):
             segment = <Segment>self.segment_at[i]
             self.keys = segment.engine.match(document).tolist()
-            self.mark(<int32_t>i)
+            self.mark(i)
         return 0
 
-    cdef int mark(self, int32_t number) except -1 nogil:
+    cdef int mark(self, size_t number) except -1 nogil:
         """Marks the rows of the patterns in `keys`."""
+        cdef const int64_t* starts = (<Segment>self.segment_at[number]).member_starts.data()
+        cdef const int32_t* members = (<Segment>self.segment_at[number]).members.data()
         cdef int64_t j
         cdef size_t i
-        cdef int32_t key
         for i in range(self.keys.size()):
-            key = self.keys[i]
-            for j in range((<Segment>self.segment_at[number]).member_starts[key],
-                           (<Segment>self.segment_at[number]).member_starts[key + 1]):
-                self.mark_row((<Segment>self.segment_at[number]).members[j])
+            for j in range(starts[self.keys[i]], starts[self.keys[i] + 1]):
+                self.mark_row(members[j])
         return 0
 
     cdef inline void mark_row(self, int32_t row) noexcept nogil:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from xsift.errors import StorageError
 
-MAGIC = b"xsift\x00\x00\x01"
+MAGIC = b"xsift\x00\x00\x02"  # the last byte grows when the layout of an array changes
 BODY = len(MAGIC) + 8 + 4  # where the header begins
 ALIGNMENT = 64
 

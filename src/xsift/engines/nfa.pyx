@@ -16,7 +16,7 @@ cdef class PathNfa:
     def __cinit__(self):
         self.free_state = NO_STATE
         self.state_count = 1
-        self.states.push_back(NfaState(-1, 0, NO_STATE, NO_STATE, -1, 1, 0, 0))
+        self.states.push_back(NfaState(-1, 0, NO_STATE, NO_STATE, -1, 1, 0, 0, 0))
 
     cdef int32_t advance(self, int32_t state, symbol_t symbol, uint8_t axis) except -1:
         cdef int32_t target
@@ -34,6 +34,7 @@ cdef class PathNfa:
             self.states.edit(state).star = target
         else:
             self.transitions.put(pack(state, symbol), target)
+            self.states.edit(state).names |= name_bit(symbol)
         return target
 
     cdef void release(self, int32_t state) noexcept:
@@ -58,7 +59,7 @@ cdef class PathNfa:
 
     def _new_state(self, int32_t parent, symbol_t symbol, bint loops):
         cdef int32_t state = self.free_state
-        cdef NfaState made = NfaState(parent, symbol, NO_STATE, NO_STATE, -1, 0, 0, loops)
+        cdef NfaState made = NfaState(parent, symbol, NO_STATE, NO_STATE, -1, 0, 0, loops, 0)
         if state >= 0:
             self.free_state = self.states[state].parent
             self.states.edit(state)[0] = made

@@ -16,13 +16,13 @@ Takes every pattern, ordered or not. What it costs: memory for the deterministic
 thread that matches; when it is full they are forgotten and made again.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.nfa cimport PathNfa
-from xsift.engines.sift_dfa cimport DfaState, LazyDfa
+from xsift.engines.sift_dfa cimport DfaState, LazyDfa, Part
 from xsift.engines.sift_twigs cimport Edge, OrderedUse, Trigger, TwigIndex, TwigNode
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.tables cimport Array, FlatMap, pack
@@ -35,9 +35,13 @@ from xsift.errors import EngineError
 
 cdef extern from *:
     """
-    static inline int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    // Writes base + i for each bit i that is set, ascending; returns where it stopped.
+    static inline int32_t* write_bits(uint64_t word, int32_t base, int32_t* to) {
+        for (; word; word &= word - 1) *to++ = base + __builtin_ctzll(word);
+        return to;
+    }
     """
-    int lowest_bit(uint64_t word) noexcept nogil
+    int32_t* write_bits(uint64_t word, int32_t base, int32_t* to) noexcept nogil
 
 cdef enum Counter:
     STATES_MADE
@@ -47,19 +51,22 @@ cdef enum Counter:
 cdef enum:
     LINEAR = -1            # in `pattern_top`: the pattern is a path, accepted by its NFA state
     FREE = -2
+    BLOCK = 64              # words of `bits` that are looked through together
     FIRST_COMPACTION = 256  # a record is rid of repetitions when it gets longer than this
-    DEFAULT_CACHE_BYTES = 64 * 1024 * 1024
+    DEFAULT_CACHE_BYTES = 128 * 1024 * 1024
 
 
 cdef class SiftScratch(Scratch):
     cdef LazyDfa dfa
     cdef int64_t version               # of the index that `dfa` was made for
+    cdef int64_t flush_at              # the bytes that `dfa` may take before its states are forgotten
     cdef vector[int32_t] stack         # the states of the open elements, the document's first
+    cdef vector[symbol_t] symbols      # of the open elements; the root is at level 0
     cdef vector[uint64_t] bits         # by key: matched in this document
-    cdef vector[uint64_t] words        # by word of `bits`: not zero
+    cdef vector[uint8_t] blocks        # by BLOCK words of `bits`: some are not zero
+    cdef vector[int32_t] found         # room for all keys
     cdef uint32_t epoch                # numbers the documents
-    # For twigs only. Index 0 is the document.
-    cdef vector[symbol_t] symbols      # of the open elements
+    # For twigs only, by level.
     cdef vector[vector[int32_t]] records   # the edges that hold so far for each open element, with repetitions
     cdef vector[size_t] compact_at     # the length at which a record is rid of repetitions next
     cdef vector[uint32_t] edge_at      # by edge: the record in which it was seen last
@@ -164,9 +171,12 @@ cdef class Sift(Engine):
         cdef SiftScratch scratch
         sizes = {"automaton": self.nfa.bytes(), "sub-patterns": self.twigs.bytes(),
                  "patterns": self.pattern_state.bytes() + self.pattern_top.bytes(),
-                 "run-time states": 0}
+                 "run-time states": 0, "run-time marks": 0}
         for scratch in self.scratches:
             sizes["run-time states"] += scratch.dfa.bytes()
+            sizes["run-time marks"] += (scratch.dfa.stamp_bytes() + scratch.bits.capacity() * sizeof(uint64_t)
+                                        + scratch.found.capacity() * sizeof(int32_t)
+                                        + scratch.edge_at.capacity() * sizeof(uint32_t))
         return sizes
 
     def saved(self):
@@ -204,49 +214,59 @@ cdef class Sift(Engine):
         return self.collect(<SiftScratch>scratch, keys)
 
     cdef int begin_document(self, SiftScratch scratch) except -1 nogil:
-        cdef size_t words = (self.pattern_top.size() + 63) // 64
+        cdef size_t blocks = (self.pattern_top.size() + 64 * BLOCK - 1) // (64 * BLOCK)
         if scratch.version != self.version:
-            scratch.dfa.restart()
+            self.restart(scratch)
             scratch.version = self.version
             scratch.edge_at.resize(self.twigs.edges.size(), 0)
-            scratch.bits.resize(words, 0)
-            scratch.words.resize((words + 63) // 64, 0)
-        self.clear_bits(scratch)
-        while scratch.symbols.size():  # a document that broke off
-            self.forget_element(scratch)
+            scratch.bits.resize(blocks * BLOCK, 0)
+            scratch.blocks.resize(blocks, 0)
+            scratch.found.resize(self.pattern_top.size())
+        if scratch.symbols.size():
+            self.forget_document(scratch)
         scratch.stack.assign(1, 0)
         scratch.closed = 0
         scratch.epoch += 1
         if scratch.epoch == 0:
-            scratch.dfa.restart()
+            self.restart(scratch)
             scratch.epoch = 1
         return 0
 
-    cdef void clear_bits(self, SiftScratch scratch) noexcept nogil:
-        cdef size_t i, word
-        for i in range(scratch.words.size()):
-            while scratch.words[i]:
-                word = i * 64 + lowest_bit(scratch.words[i])
-                scratch.bits[word] = 0
-                scratch.words[i] &= scratch.words[i] - 1
+    cdef int restart(self, SiftScratch scratch) except -1 nogil:
+        scratch.dfa.restart(self.pattern_top.size())
+        # A cache that is full as soon as it holds what is needed would be emptied at every tag.
+        scratch.flush_at = max(self.cache_bytes, 2 * scratch.dfa.bytes())
+        return 0
+
+    cdef int forget_document(self, SiftScratch scratch) except -1 nogil:
+        """For one that broke off."""
+        cdef vector[int32_t] keys
+        self.collect(scratch, &keys)
+        while scratch.symbols.size():
+            if scratch.symbols.size() <= scratch.records.size():
+                self.forget_record(scratch)
+            scratch.symbols.pop_back()
+        return 0
 
     cdef int collect(self, SiftScratch scratch, vector[int32_t]* keys) except -1 nogil:
-        cdef size_t i, word
-        cdef uint64_t summary, bits
-        for i in range(scratch.words.size()):
-            summary = scratch.words[i]
-            while summary:
-                word = i * 64 + lowest_bit(summary)
-                summary &= summary - 1
-                bits = scratch.bits[word]
-                while bits:
-                    keys.push_back(<int32_t>(word * 64 + lowest_bit(bits)))
-                    bits &= bits - 1
+        """Appends what was matched, ascending, and forgets it."""
+        cdef uint64_t* bits = scratch.bits.data()
+        cdef int32_t* end = scratch.found.data()
+        cdef size_t block, i
+        for block in range(scratch.blocks.size()):
+            if scratch.blocks[block] == 0:
+                continue
+            scratch.blocks[block] = 0
+            for i in range(block * BLOCK, (block + 1) * BLOCK):
+                if bits[i]:
+                    end = write_bits(bits[i], <int32_t>i * 64, end)
+                    bits[i] = 0
+        keys.insert(keys.end(), scratch.found.data(), end)
         return 0
 
     cdef inline void matched(self, SiftScratch scratch, int32_t key) noexcept nogil:
         scratch.bits[key >> 6] |= <uint64_t>1 << (key & 63)
-        scratch.words[key >> 12] |= <uint64_t>1 << ((key >> 6) & 63)
+        scratch.blocks[key >> 12] = 1
 
     cdef inline bint is_matched(self, SiftScratch scratch, int32_t key) noexcept nogil:
         return (scratch.bits[key >> 6] >> (key & 63)) & 1
@@ -259,11 +279,12 @@ cdef class Sift(Engine):
             if codes[i] >= 0:
                 self.start_tag(scratch, codes[i])
                 if twigs:
-                    self.open_record(scratch, codes[i])
+                    self.open_record(scratch)
             elif codes[i] == END:
                 if twigs:
                     self.close_record(scratch)
                 scratch.stack.pop_back()
+                scratch.symbols.pop_back()
             elif twigs:
                 condition = condition_symbol(codes[i])
                 if <size_t>condition < self.twigs.condition_edge.size() and self.twigs.condition_edge[condition] >= 0:
@@ -271,29 +292,51 @@ cdef class Sift(Engine):
         return 0
 
     cdef inline int start_tag(self, SiftScratch scratch, symbol_t symbol) except -1 nogil:
-        cdef int32_t state = scratch.dfa.next(scratch.stack.back(), symbol)
-        cdef DfaState* reached
-        cdef int64_t i
+        cdef int32_t state = scratch.dfa.known(scratch.stack.back(), symbol)
+        scratch.symbols.push_back(symbol)
+        if state < 0:
+            state = self.new_state(scratch, symbol)
         scratch.stack.push_back(state)
-        reached = &scratch.dfa.states[state]
-        if reached.reported_at != scratch.epoch:
-            reached.reported_at = scratch.epoch
-            for i in range(reached.accepts, reached.end):
-                self.matched(scratch, scratch.dfa.pool[i])
-            if scratch.dfa.states.size() > 1 and scratch.dfa.bytes() > self.cache_bytes:
-                self.flush(scratch)
+        if scratch.dfa.states[state].reported_at != scratch.epoch:
+            self.report(scratch, &scratch.dfa.states[state])
         return 0
 
-    cdef int flush(self, SiftScratch scratch) except -1 nogil:
-        scratch.dfa.flush(&scratch.stack)
-        scratch.counts[FLUSHES] += 1
-        return 0
+    cdef int32_t new_state(self, SiftScratch scratch, symbol_t symbol) except -1 nogil:
+        """The state after a start tag on which no document came here before."""
+        cdef size_t level
+        if scratch.dfa.bytes() > scratch.flush_at:
+            # Forget all, but what the open elements need.
+            self.restart(scratch)
+            for level in range(scratch.stack.size() - 1):
+                scratch.stack[level + 1] = scratch.dfa.next(scratch.stack[level], scratch.symbols[level])
+            scratch.flush_at = max(self.cache_bytes, 2 * scratch.dfa.bytes())
+            scratch.counts[FLUSHES] += 1
+        scratch.counts[STATES_MADE] += 1
+        return scratch.dfa.next(scratch.stack.back(), symbol)
+
+    cdef void report(self, SiftScratch scratch, DfaState* state) noexcept nogil:
+        """What a state accepts has matched, but for the parts of it that were met before in this document."""
+        cdef const int32_t* pool = scratch.dfa.pool.data()
+        cdef uint64_t* bits = scratch.bits.data()
+        cdef uint8_t* blocks = scratch.blocks.data()
+        cdef Part* part
+        cdef int32_t i, key
+        cdef int64_t j
+        state.reported_at = scratch.epoch
+        for i in range(state.parts, state.parts_end):
+            part = &scratch.dfa.parts[scratch.dfa.part_lists[i]]
+            if part.reported_at == scratch.epoch:
+                continue
+            part.reported_at = scratch.epoch
+            for j in range(part.accepts, part.end):
+                key = pool[j]
+                bits[key >> 6] |= <uint64_t>1 << (key & 63)
+                blocks[key >> 12] = 1
 
     # Twigs: what holds below an element is collected while it is open, and decided when it is closed.
 
-    cdef int open_record(self, SiftScratch scratch, symbol_t symbol) except -1 nogil:
-        cdef size_t level = scratch.symbols.size()
-        scratch.symbols.push_back(symbol)
+    cdef int open_record(self, SiftScratch scratch) except -1 nogil:
+        cdef size_t level = scratch.symbols.size() - 1
         if scratch.records.size() <= level:
             scratch.records.resize(level + 1)
             scratch.compact_at.resize(level + 1)
@@ -302,7 +345,7 @@ cdef class Sift(Engine):
         scratch.compact_at[level] = FIRST_COMPACTION
         return 0
 
-    cdef void forget_element(self, SiftScratch scratch) noexcept nogil:
+    cdef void forget_record(self, SiftScratch scratch) noexcept nogil:
         cdef size_t level = scratch.symbols.size() - 1
         cdef size_t i
         scratch.records[level].clear()
@@ -310,7 +353,6 @@ cdef class Sift(Engine):
         for i in range(scratch.progressed[level].size()):
             scratch.progress.erase(scratch.progressed[level][i])
         scratch.progressed[level].clear()
-        scratch.symbols.pop_back()
 
     cdef int close_record(self, SiftScratch scratch) except -1 nogil:
         cdef size_t level = scratch.symbols.size() - 1
@@ -332,7 +374,7 @@ cdef class Sift(Engine):
             scratch.satisfied.push_back(self.twigs.leaf_sub[0])
         if level:
             self.hand_up(scratch, level)
-        self.forget_element(scratch)
+        self.forget_record(scratch)
         return 0
 
     cdef int compact(self, SiftScratch scratch, vector[int32_t]* record) except -1 nogil:
