@@ -23,7 +23,7 @@ from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.nfa cimport PathNfa
 from xsift.engines.sift_dfa cimport DfaState, LazyDfa, Part
-from xsift.engines.sift_twigs cimport Edge, OrderedUse, Trigger, TwigIndex, TwigNode
+from xsift.engines.sift_twigs cimport Edge, OrderedUse, Trigger, TwigIndex, TwigNode, name_bit
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.tables cimport Array, FlatMap, pack
 from xsift.native.types cimport symbol_t
@@ -71,6 +71,7 @@ cdef class SiftScratch(Scratch):
     cdef vector[size_t] compact_at     # the length at which a record is rid of repetitions next
     cdef vector[uint32_t] edge_at      # by edge: the record in which it was seen last
     cdef uint32_t record_number
+    cdef vector[uint64_t] answered     # by NFA state: the record for which is_active was asked last, and the answer
     cdef vector[int32_t] satisfied     # the subs that the closing element satisfies
     # For ordered twigs only.
     cdef FlatMap[uint64_t] progress    # pack(level, node) -> edges matched from the left, and by which element last
@@ -176,7 +177,8 @@ cdef class Sift(Engine):
             sizes["run-time states"] += scratch.dfa.bytes()
             sizes["run-time marks"] += (scratch.dfa.stamp_bytes() + scratch.bits.capacity() * sizeof(uint64_t)
                                         + scratch.found.capacity() * sizeof(int32_t)
-                                        + scratch.edge_at.capacity() * sizeof(uint32_t))
+                                        + scratch.edge_at.capacity() * sizeof(uint32_t)
+                                        + scratch.answered.capacity() * sizeof(uint64_t))
         return sizes
 
     def saved(self):
@@ -219,6 +221,7 @@ cdef class Sift(Engine):
             self.restart(scratch)
             scratch.version = self.version
             scratch.edge_at.resize(self.twigs.edges.size(), 0)
+            scratch.answered.assign(self.nfa.states.size() if self.twigs.top_count else 0, 0)
             scratch.bits.resize(blocks * BLOCK, 0)
             scratch.blocks.resize(blocks, 0)
             scratch.found.resize(self.pattern_top.size())
@@ -363,9 +366,7 @@ cdef class Sift(Engine):
         self.compact(scratch, record)
         scratch.satisfied.clear()
         for i in range(record.size()):
-            if symbol:
-                self.fire(scratch, symbol, record[0][i])
-            self.fire(scratch, 0, record[0][i])
+            self.fire(scratch, symbol, record[0][i])
         for i in range(scratch.completed[level].size()):
             self.check(scratch, scratch.completed[level][i])
         if <size_t>symbol < self.twigs.leaf_sub.size() and symbol and self.twigs.leaf_sub[symbol] >= 0:
@@ -384,6 +385,7 @@ cdef class Sift(Engine):
         scratch.record_number += 1
         if scratch.record_number == 0:
             scratch.edge_at.assign(scratch.edge_at.size(), 0)
+            scratch.answered.assign(scratch.answered.size(), 0)
             scratch.record_number = 1
         for i in range(record.size()):
             if scratch.edge_at[record[0][i]] != scratch.record_number:
@@ -394,17 +396,30 @@ cdef class Sift(Engine):
         return 0
 
     cdef int fire(self, SiftScratch scratch, symbol_t symbol, int32_t edge) except -1 nogil:
-        """Looks at the nodes that this edge triggers for elements of this name."""
-        cdef int32_t list_number = self.twigs.trigger_list.get(pack(symbol, edge), -1)
-        cdef const Trigger* trigger
-        cdef const Trigger* end
-        if list_number < 0:
-            return 0
-        trigger = self.twigs.triggers.data(list_number)
-        end = trigger + self.twigs.triggers.count(list_number)
+        """Looks at the nodes that this edge triggers for an element of this name."""
+        cdef const Edge* at = &self.twigs.edges[edge]
+        cdef int32_t list_number
+        if symbol and at.names & name_bit(symbol):
+            list_number = self.twigs.trigger_list.get(pack(symbol, edge), -1)
+            if list_number >= 0:
+                self.fire_list(scratch, list_number)
+        if at.star_list >= 0:
+            self.fire_list(scratch, at.star_list)
+        return 0
+
+    cdef int fire_list(self, SiftScratch scratch, int32_t list_number) except -1 nogil:
+        cdef const uint32_t* edge_at = scratch.edge_at.data()
+        cdef uint32_t now = scratch.record_number
+        cdef const Trigger* trigger = self.twigs.triggers.data(list_number)
+        cdef const Trigger* end = trigger + self.twigs.triggers.count(list_number)
         while trigger != end:
-            if trigger.other < 0 or scratch.edge_at[trigger.other] == scratch.record_number:
-                self.check(scratch, trigger.node)
+            if ((trigger.node >= 0 or not self.is_matched(scratch, trigger.more >> 1))
+                    and (trigger.other < 0 or edge_at[trigger.other] == now)
+                    and (trigger.third < 0 or edge_at[trigger.third] == now)):
+                if trigger.node >= 0 and not trigger.more:
+                    scratch.satisfied.push_back(trigger.node)
+                else:
+                    self.check(scratch, trigger.node)
             trigger += 1
         return 0
 
@@ -420,9 +435,16 @@ cdef class Sift(Engine):
                 return 0
         if number >= 0:
             scratch.satisfied.push_back(number)
-        elif scratch.dfa.contains(scratch.stack.back(), node.state):
+        elif self.is_active(scratch, node.state):
             self.matched(scratch, node.key)
         return 0
+
+    cdef bint is_active(self, SiftScratch scratch, int32_t nfa_state) noexcept nogil:
+        """Whether the path that ends in an NFA state leads to the closing element. Many tops have the same path."""
+        cdef uint64_t asked = <uint64_t>scratch.record_number * 2
+        if scratch.answered[nfa_state] >> 1 != scratch.record_number:
+            scratch.answered[nfa_state] = asked + scratch.dfa.contains(scratch.stack.back(), nfa_state)
+        return scratch.answered[nfa_state] & 1
 
     cdef int hand_up(self, SiftScratch scratch, size_t level) except -1 nogil:
         """Tells the parent what the closing element satisfies, and what holds below it."""

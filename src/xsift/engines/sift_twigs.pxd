@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
-from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
+from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t
 from xsift.xpath.pattern cimport Pattern
 
 cdef struct Edge:
@@ -9,6 +9,8 @@ cdef struct Edge:
     symbol_t condition    # the condition, if it is one
     int32_t uses          # nodes (subs and tops) that have this edge; 0: the edge is not asked for
     uint8_t axis          # DESCENDANT edges hold for every ancestor, CHILD edges and conditions for one element
+    uint32_t names        # one bit (name_bit) a name whose nodes are, or were, listed under this edge
+    int32_t star_list     # the list of `*` nodes under this edge, or -1
 
 cdef struct TwigNode:
     symbol_t symbol
@@ -24,11 +26,16 @@ cdef struct TwigNode:
 
 cdef struct Trigger:
     int32_t node          # a sub, or ~ of a top
-    int32_t other         # another edge that must hold, or -1: spares most visits to the node itself
+    int32_t other         # two more edges that must hold, or -1: spares most visits to the node itself
+    int32_t third
+    uint32_t more         # whether there are yet more edges; of a top, its key too: 2 * key + more
 
 cdef struct OrderedUse:
     int32_t node          # as in Trigger
     int32_t position      # of the edge among the node's ordered edges
+
+cdef inline uint32_t name_bit(symbol_t symbol) noexcept nogil:
+    return <uint32_t>1 << (symbol & 31)
 
 
 cdef class TwigIndex:

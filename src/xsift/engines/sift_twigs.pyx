@@ -16,6 +16,7 @@ import numpy as np
 
 from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.tables cimport pack
+from xsift.native.types cimport uint32_t
 from xsift.xpath.pattern cimport CHILD, DESCENDANT, Pattern, PatternNode
 
 cdef enum:
@@ -119,7 +120,7 @@ cdef class TwigIndex:
         cdef int32_t edge = self.subs[sub].child_edge if axis == CHILD else self.subs[sub].descendant_edge
         if edge >= 0:
             return edge
-        edge = self._new_edge(Edge(sub, 0, 0, axis))
+        edge = self._new_edge(Edge(sub, 0, 0, axis, 0, -1))
         self.subs.edit(sub).uses += 1
         if axis == CHILD:
             self.subs.edit(sub).child_edge = edge
@@ -132,7 +133,7 @@ cdef class TwigIndex:
         if self.condition_edge.size() <= <size_t>condition:
             self.condition_edge.resize(condition + 1, -1)
         if self.condition_edge[condition] < 0:
-            edge = self._new_edge(Edge(-1, condition, 0, CHILD))
+            edge = self._new_edge(Edge(-1, condition, 0, CHILD, 0, -1))
             self.condition_edge.edit(condition)[0] = edge
         return self.condition_edge[condition]
 
@@ -184,7 +185,7 @@ cdef class TwigIndex:
     cdef int _list(self, int32_t number) except -1:
         cdef const TwigNode* node = self.node(number)
         cdef int32_t i, edge, best, list_number
-        cdef int32_t other = -1
+        cdef Trigger trigger = Trigger(number, -1, -1, 2 * <uint32_t>max(0, node.key) + (node.edge_count > 3))
         if node.ordered:
             for i in range(node.ordered):
                 self.ordered_uses.push(self.edge_pool[node.edges + i], OrderedUse(number, i))
@@ -198,13 +199,20 @@ cdef class TwigIndex:
             if self._listed(node.symbol, edge) < self._listed(node.symbol, best):
                 best = edge
         for i in range(node.edge_count):
-            if self.edge_pool[node.edges + i] != best:
-                other = self.edge_pool[node.edges + i]
+            edge = self.edge_pool[node.edges + i]
+            if edge != best:
+                trigger.third = trigger.other
+                trigger.other = edge
         list_number = self.trigger_list.get(pack(node.symbol, best), -1)
         if list_number < 0:
             list_number = self.triggers.add_list()
             self.trigger_list.put(pack(node.symbol, best), list_number)
-        self.triggers.push(list_number, Trigger(number, other))
+        # The edge may be a new one under the number, and the list, of an old one.
+        if node.symbol:
+            self.edges.edit(best).names |= name_bit(node.symbol)
+        else:
+            self.edges.edit(best).star_list = list_number
+        self.triggers.push(list_number, trigger)
         self.edit_node(number).trigger = best
         return 0
 

@@ -1,0 +1,241 @@
+"""The engine sift beside the others: the workloads that it was made for, how it grows, and what it costs to build.
+
+Times are CPU time of the one thread that works. "Matching" is what a document takes from first to last, less what
+reading it takes alone: results included.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lxml import etree
+
+import xsift
+from benchmarks.measuring import machine, median, table
+from xsift.document import Reader
+from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
+
+ENGINES = ("yfilter", "xtrie", "afilter", "ifist", "predicate", "indexfilter", "bfilter", "sift")
+SLOWEST = 4  # seconds that an engine may take for a measurement; a slow one gets fewer documents
+REPEATS = 3
+
+
+def run(scale: float) -> None:
+    print(f"  {machine()}\n")
+    _paths(scale)
+    _against_all(scale)
+    _growth(scale)
+    _index(scale)
+    _changes(scale)
+    _duplicates(scale)
+
+
+def subscriptions_of(texts: Sequence[str]) -> xsift.Subscriptions:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add_many([(str(number), text) for number, text in enumerate(texts)])
+    return subscriptions
+
+
+def documents_of(dtd: str, number: int, size_bytes: int = 4000) -> list[bytes]:
+    return list(DocumentGenerator(DocumentParameters(dtd=dtd, number=number, size_bytes=size_bytes)))
+
+
+def distinct(dtd: str, number: int, **parameters: object) -> list[str]:
+    wanted = SubscriptionParameters(dtd=dtd, number=number, distinct=True, **parameters)  # type: ignore[arg-type]
+    return list(SubscriptionGenerator(wanted))
+
+
+class Measured:
+    """CPU microseconds a document: reading, matching, and the first hundred documents of a cold index."""
+
+    def __init__(self, matcher: xsift.Matcher, documents: list[bytes]) -> None:
+        started = time.process_time()
+        self.matches = [len(match.rows) for match in matcher.match_many(documents[:100])]
+        self.cold = (time.process_time() - started) / len(documents[:100]) * 1e6
+        affordable = max(2, int(SLOWEST / REPEATS * 1e6 / max(self.cold, 1)))
+        sample = documents[:affordable]
+        self._run(matcher, sample)
+        reader = Reader(matcher._index)
+        totals, readings = [], []
+        for _ in range(REPEATS):
+            totals.append(self._run(matcher, sample))
+            readings.append(self._read(reader, sample))
+        self.total = median(totals) / len(sample) * 1e6
+        self.reading = median(readings) / len(sample) * 1e6
+        self.matching = self.total - self.reading
+
+    @staticmethod
+    def _run(matcher: xsift.Matcher, documents: list[bytes]) -> float:
+        started = time.process_time()
+        for _ in matcher.match_many(documents):
+            pass
+        return time.process_time() - started
+
+    @staticmethod
+    def _read(reader: Reader, documents: list[bytes]) -> float:
+        started = time.process_time()
+        for document in documents:
+            reader.read(document)
+        return time.process_time() - started
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / max(1, len(values))
+
+
+def _paths(scale: float) -> None:
+    number = int(150_000 * scale)
+    documents = documents_of("nitf", 500)
+    texts = distinct("nitf", number)
+    subscriptions = subscriptions_of(texts)
+    measured = {name: Measured(subscriptions.matcher(name), documents) for name in ("yfilter", "sift")}
+    expressions = [etree.XPath(f"boolean({text})") for text in texts]
+    started = time.process_time()
+    for document in documents[:2]:
+        tree = etree.fromstring(document).getroottree()
+        for expression in expressions:
+            expression(tree)
+    loop = (time.process_time() - started) / 2 * 1e6
+    sift = measured["sift"]
+    print(
+        f"  {number:,} distinct NITF paths, depth 6, * and // at 0.2; {_mean(sift.matches):,.0f} matches a document\n"
+    )
+    rows = [
+        ["reading alone (expat)", f"{sift.reading:,.1f}", f"{sift.reading / sift.matching:,.1f}"],
+        ["yfilter", f"{measured['yfilter'].matching:,.1f}", f"{measured['yfilter'].matching / sift.matching:,.1f}"],
+        ["sift", f"{sift.matching:,.1f}", "1.0"],
+        ["lxml loop", f"{loop:,.1f}", f"{loop / sift.matching:,.1f}"],
+        [
+            "sift, its first 100 documents",
+            f"{sift.cold:,.1f}",
+            f"{sift.cold / sift.total:,.1f} (of warm, with reading)",
+        ],
+    ]
+    table(["", "µs a document", "/ sift"], rows)
+
+
+WORKLOADS: dict[str, tuple[str, int, dict[str, object]]] = {
+    "50,000 twigs, 2 nested paths": ("nitf", 50_000, {"nested_paths": 2}),
+    "50,000 paths, 1 attribute": ("nitf", 50_000, {"conditions": 1, "condition_targets": "attributes"}),
+    "50,000 paths, treebank": ("treebank", 50_000, {}),
+    "20,000 twigs, treebank": ("treebank", 20_000, {"nested_paths": 2}),
+    "5,000 paths, book": ("book", 5_000, {}),
+    "5,000 twigs, book": ("book", 5_000, {"nested_paths": 2}),
+}
+
+
+def _against_all(scale: float) -> None:
+    print("\n  matching alone, µs a document\n")
+    rows = []
+    for title, (dtd, number, parameters) in WORKLOADS.items():
+        subscriptions = subscriptions_of(distinct(dtd, int(number * scale), **parameters))
+        documents = documents_of(dtd, 200)
+        measured = {name: Measured(subscriptions.matcher(name), documents) for name in ENGINES}
+        fastest = min(measured[name].matching for name in ENGINES if name != "sift")
+        sift = measured["sift"].matching
+        rows.append(
+            [title, f"{_mean(measured['sift'].matches):,.0f}"]
+            + [f"{measured[name].matching:,.1f}" for name in ENGINES]
+            + [f"{measured['yfilter'].matching / sift:,.1f}", f"{fastest / sift:,.1f}"]
+        )
+    table(["", "matches", *ENGINES, "yfilter / sift", "next / sift"], rows)
+
+
+def _growth(scale: float) -> None:
+    print("\n  growth: distinct NITF paths, depth 10, * and // at 0.2; µs a document\n")
+    documents = documents_of("nitf", 500)
+    texts = distinct("nitf", int(1_000_000 * scale), maximum_depth=10)
+    rows = []
+    for share in (100, 10, 1):
+        matcher = subscriptions_of(texts[: len(texts) // share]).matcher("sift")
+        measured = Measured(matcher, documents)
+        matches = _mean(measured.matches)
+        cached = matcher.memory()["run-time states"]
+        rows.append(
+            [
+                f"{len(texts) // share:,}",
+                f"{matches:,.0f}",
+                f"{measured.total:,.1f}",
+                f"{measured.matching:,.1f}",
+                f"{measured.matching * 1000 / max(1.0, matches):,.1f}",
+                f"{matcher.counters()['flushes']}",
+                f"{cached / 1e6:,.0f} MB",
+            ]
+        )
+    headings = ["patterns", "matches", "in all", "matching", "ns a match", "flushes", "cached states"]
+    table(headings, rows)
+
+
+def _index(scale: float) -> None:
+    texts = distinct("nitf", int(1_000_000 * scale), maximum_depth=10)
+    pairs = [(str(number), text) for number, text in enumerate(texts)]
+    started = time.process_time()
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add_many(pairs)
+    matcher = subscriptions.matcher("sift")
+    build = time.process_time() - started
+    index = sum(matcher.memory().values()) / len(texts)
+    everything = index + sum(subscriptions.memory().values()) / len(texts)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index.xsift"
+        matcher.save(path)
+        size = path.stat().st_size / len(texts)
+        started = time.perf_counter()
+        loaded = xsift.Matcher.load(path)
+        load = time.perf_counter() - started
+        assert len(loaded) == len(texts)
+    print(f"\n  an index of {len(texts):,} distinct paths\n")
+    print(f"    built           {len(texts) / build:,.0f} subscriptions a second")
+    print(f"    in memory       {index:,.0f} bytes a pattern; {everything:,.0f} with ids and expressions")
+    print(f"    saved           {size:,.0f} bytes a pattern")
+    print(f"    loaded          in {load:.2f} s")
+
+
+def _changes(scale: float) -> None:
+    """Adds and removes while another thread matches; each match sees one consistent snapshot."""
+    texts = distinct("nitf", int(100_000 * scale))
+    documents = documents_of("nitf", 100)
+    subscriptions = subscriptions_of(texts)
+    current = [subscriptions.matcher("sift")]
+    done = threading.Event()
+    matched = [0]
+
+    def match() -> None:
+        while not done.is_set():
+            for _ in current[0].match_many(documents):
+                matched[0] += 1
+
+    thread = threading.Thread(target=match)
+    thread.start()
+    started = time.perf_counter()
+    changes = 0
+    for batch in range(10):
+        few = texts[batch * 1000 : (batch + 1) * 1000]
+        subscriptions.add_many([(f"more-{batch}-{number}", text) for number, text in enumerate(few)])
+        for number in range(len(few)):
+            subscriptions.remove(str(batch * 1000 + number))
+        current[0] = subscriptions.matcher("sift")
+        changes += 2 * len(few)
+    seconds = time.perf_counter() - started
+    done.set()
+    thread.join()
+    print(
+        f"\n  {changes / seconds:,.0f} additions and removals a second into {len(texts):,}, a snapshot every 2,000, "
+        f"while another thread matched {matched[0] / seconds:,.0f} documents a second"
+    )
+
+
+def _duplicates(scale: float) -> None:
+    number = int(5_000_000 * scale)
+    texts = distinct("nitf", max(1, number // 30))
+    subscriptions = subscriptions_of([text for text in texts for _ in range(30)])
+    measured = Measured(subscriptions.matcher("sift"), documents_of("nitf", 50))
+    matches = _mean(measured.matches)
+    print(
+        f"\n  {len(texts) * 30:,} subscriptions, {len(texts):,} of them distinct: {matches:,.0f} matches a document, "
+        f"{measured.matching:,.0f} µs, {measured.matching * 1000 / max(1.0, matches):.1f} ns a match"
+    )
