@@ -44,7 +44,7 @@ def test_end_to_end(spark: SparkSession, cluster: tuple[Any, str], tmp_path: Pat
     made = xsift.Subscriptions()
     made.add_many([("all", "//b"), ("seven", "//b[. = 7]")])
     reader = spark.readStream.format("xsift-kafka").option("servers", servers).option("topics", "news")
-    stream = reader.option("maxOffsetsPerTrigger", 10).load()
+    stream = reader.option("maxOffsetsPerTrigger", 15).load()
     settings: dict[str, Any] = {
         "xml": "value",
         "output": "nodes",

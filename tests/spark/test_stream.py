@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import xsift
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOW = {"availableNow": True}
+MAP = pa.map_(pa.string(), pa.string())
 
 
 class Inbox:
@@ -59,6 +63,47 @@ def test_table_versions(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(xsift.SubscriptionError, match="no version 9"):
         table.as_of(9)
     assert table.version() == 3
+
+
+def test_writers_of_a_table_take_turns(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "table")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda id: SubscriptionTable(spark, path).add([(id, "//a")]), "abcd"))
+    table = SubscriptionTable(spark, path)
+    assert table.version() == 4
+    assert sorted(table.as_of()["id"].to_pylist()) == list("abcd")
+    monkeypatch.setattr("xsift.spark.table.LOCK_SECONDS", 0.1)
+    with table._alone(), pytest.raises(xsift.SubscriptionError, match="table-busy"):
+        SubscriptionTable(spark, f"file:{path}").remove(["a"])
+    assert table.version() == 4
+
+
+def test_a_second_writer_is_refused_where_there_are_no_locks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = SubscriptionTable(spark, str(tmp_path / "table"))
+    late = SubscriptionTable(spark, table.path)
+    table.add([("a", "//a")])
+    table.add([("b", "//b")])
+    before = table.as_of(2)
+    monkeypatch.setattr(late, "_alone", nullcontext)
+    monkeypatch.setattr(late, "version", lambda: 1)  # it looked before b was added
+    with pytest.raises(xsift.SubscriptionError, match="two-writers"):
+        late.add([("c", "//c"), ("b", "//other")])
+    assert table.version() == 2
+    assert table.as_of(2) == before
+    table.add([("c", "//c")])
+    assert table.as_of()["id"].to_pylist() == ["a", "b", "c"]
+
+
+def test_namespaces_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = SubscriptionTable(spark, str(tmp_path / "table"), namespaces={"n": "urn:n"})
+    own = pa.table({"id": ["a"], "xpath": ["//n:a"], "namespaces": pa.array([[("n", "urn:other")]], MAP)})
+    with pytest.raises(xsift.SubscriptionError, match="share its namespaces"):
+        table.add(own)
+    with pytest.raises(xsift.SubscriptionError, match="namespaces that the table has not"):
+        table.add(xsift.Subscriptions(namespaces={"n": "urn:other"}))
+    assert table.version() == 0
 
 
 def test_only_what_changed_is_compiled(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from xsift.errors import SubscriptionError, XsiftError
 from xsift.files import read_subscriptions
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
     from xsift.spark import Compiled, SubscriptionTable
@@ -61,28 +62,63 @@ _KIND_HELP = "a row a document (the default), a row a match, or a row a matched 
 
 def run(arguments: argparse.Namespace) -> int:
     """Matches on Spark; returns the exit code."""
+    from pyspark.errors import PySparkException
+
     from xsift.spark import make_session, register_sources
 
     if arguments.option:
         raise XsiftError("bad-option", "options of engines are not for Spark", hint="leave --option out")
+    if arguments.action == "match":
+        _check_output(arguments)
     shown = sys.stderr.isatty() and not arguments.quiet
     spark = make_session(
-        arguments.master, remote=arguments.remote, driver_memory=arguments.driver_memory, progress=shown
+        arguments.master,
+        remote=arguments.remote,
+        driver_memory=arguments.driver_memory,
+        progress=shown,
+        settings={"spark.log.level": "FATAL"},  # errors are told below, in a line
     )
     register_sources(spark)
     try:
         return _match(spark, arguments) if arguments.action == "match" else _stream(spark, arguments)
+    except PySparkException as error:
+        raise _explained(error, arguments) from error
     finally:
         spark.stop()
+
+
+def _check_output(arguments: argparse.Namespace) -> None:
+    """Raises an error, before anything is done, if the output is there. A folder in which a job wrote nothing before
+    it failed does not count."""
+    output = arguments.output
+    if arguments.overwrite or not os.path.exists(output):
+        return
+    if not os.path.isdir(output) or set(os.listdir(output)) - {"_temporary"}:
+        raise _output_exists(output)
+    arguments.overwrite = True
+
+
+def _output_exists(output: str) -> XsiftError:
+    return XsiftError("output-exists", f"{output} is there already", hint="--overwrite replaces it")
+
+
+def _explained(error: PySparkException, arguments: argparse.Namespace) -> XsiftError:
+    """What went wrong in one line: ours, if it was raised in a Python worker, or else the first line of Spark's."""
+    condition = error.getCondition() or "spark"
+    if condition == "PATH_ALREADY_EXISTS":
+        return _output_exists(arguments.output)
+    lines = str(error).strip().splitlines()
+    ours = [line.partition(": ")[2] for line in lines if line.startswith("xsift.errors.")]
+    return XsiftError(condition.lower().replace("_", "-"), ours[-1] if ours else lines[0])
 
 
 def _match(spark: SparkSession, arguments: argparse.Namespace) -> int:
     from xsift.spark import match_documents
 
     started = time.perf_counter()
+    documents = _documents(spark, arguments, streaming=False)
     compiled = _compiled(spark, arguments)
     ready = time.perf_counter()
-    documents = _documents(spark, arguments, streaming=False)
     matched = match_documents(
         documents, subscriptions=compiled, output=arguments.kind, keep_xml=arguments.keep_xml, id=_label(documents)
     )

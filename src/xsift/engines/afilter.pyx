@@ -45,7 +45,9 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, EventSource, condition_symbol
 from xsift.engines.afilter_labels cimport label_bit
 from xsift.engines.afilter_suffix cimport settle, trigger_check_suffixes
-from xsift.engines.afilter_traverse cimport PATHS_MATCHED, AFilterScratch, Frame, SuffixState, trigger_check
+from xsift.engines.afilter_traverse cimport (
+    PATHS_MATCHED, AFilterScratch, AgendaItem, Frame, SuffixState, trigger_check,
+)
 from xsift.engines.afilter_view cimport PatternView
 from xsift.engines.base cimport Scratch
 from xsift.engines.paths cimport PathEngine
@@ -129,7 +131,7 @@ cdef class AFilter(PathEngine):
             sizes["run-time StackBranch"] += scratch.branch.memory()
             sizes["run-time marks"] += (
                 scratch.states.capacity() * sizeof(SuffixState) + scratch.frames.capacity() * sizeof(Frame)
-                + scratch.is_removed.capacity() + 4 * (
+                + scratch.agenda.capacity() * sizeof(AgendaItem) + scratch.is_removed.capacity() + 4 * (
                     scratch.path_at.capacity() + scratch.at.capacity() + scratch.found.capacity()
                     + scratch.removed.capacity() + scratch.cluster.capacity() + scratch.pending.capacity()))
             if self.view.has_prefixes:
@@ -160,6 +162,7 @@ cdef class AFilter(PathEngine):
             scratch.states.clear()
         scratch.trigger += 1
         scratch.first_trigger = scratch.trigger
+        scratch.branch.clock = scratch.trigger
         scratch.path_at.resize(self.path_steps.size(), 0)
         scratch.is_removed.resize(self.path_steps.size(), 0)
         scratch.states.resize(self.view.suffixes.nodes.size(), SuffixState(0, 0, 0, 0))
@@ -195,6 +198,7 @@ cdef class AFilter(PathEngine):
         cdef size_t i
         cdef int32_t path
         scratch.trigger += 1
+        scratch.branch.clock = scratch.trigger
         scratch.missing = ~(scratch.branch.labels | label_bit(scratch.branch.objects[object].label))
         if self.view.has_suffixes:
             trigger_check_suffixes(self.view, scratch, object)

@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.afilter_view cimport AxisView
-from xsift.native.types cimport int32_t, int64_t, symbol_t, uint64_t
+from xsift.native.types cimport int32_t, symbol_t, uint32_t, uint64_t
 
 cdef struct StackObject:
     symbol_t label
@@ -11,6 +11,7 @@ cdef struct StackObject:
     int32_t first_pointer  # in StackBranch.pointers; slot i of the label's edges is i further
     int32_t first_reached  # in StackBranch.reached
     int32_t parents[2]     # the slots whose pointers lead to the parent: on its label's stack, and on that of `*`
+    uint32_t made_at       # StackBranch.clock when it was pushed
     uint64_t parent_slots  # one bit a slot (modulo 64) of these
     uint64_t reached_slots # one bit a slot (modulo 64) in `reached`
     uint64_t cached        # one bit a prefix label that PRCache got for this object, hashed
@@ -28,6 +29,7 @@ cdef class StackBranch:
     cdef uint64_t labels           # one bit a label on the branch, hashed: stacks that hold something
     cdef vector[uint64_t] labels_above  # what `labels` was before each open element
     cdef int32_t elements          # so far in the document
+    cdef uint32_t clock            # the trigger that is being checked, or was last
 
     cdef int clear(self, size_t labels) except -1 nogil
     # Opens an element and pushes its objects. They are objects[marks.back():]: none, one or two (the second for `*`).

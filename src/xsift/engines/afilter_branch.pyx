@@ -11,7 +11,7 @@ from libcpp.vector cimport vector
 
 from xsift.engines.afilter_labels cimport NONE, label_bit, slot_bit
 from xsift.engines.afilter_view cimport FREE_EDGE, ROOT, AxisView, stack_of
-from xsift.native.types cimport int32_t, int64_t, symbol_t
+from xsift.native.types cimport int32_t, symbol_t
 
 
 cdef class StackBranch:
@@ -84,6 +84,7 @@ cdef class StackBranch:
         made.label = label
         made.element = self.elements
         made.depth = depth
+        made.made_at = self.clock
         made.below = self.tops[stack_of(label)]
         made.first_pointer = <int32_t>self.pointers.size()
         made.first_reached = <int32_t>self.reached.size()

@@ -22,12 +22,15 @@ from xsift.engines.afilter_cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNK
 from xsift.engines.afilter_labels cimport NONE, Link, SuffixNode, label_bit, single, slot_bit
 from xsift.engines.afilter_traverse cimport (
     CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
-    UNFOLDINGS, AFilterScratch, Frame, SuffixState, remember, traverse,
+    UNFOLDINGS, AFilterScratch, AgendaItem, Frame, SuffixState, look_up, traverse,
 )
 from xsift.engines.afilter_view cimport PatternView
 from xsift.native.tables cimport pack
 from xsift.native.types cimport int32_t, symbol_t, uint8_t, uint32_t
 from xsift.xpath.pattern cimport CHILD, DESCENDANT
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* address) nogil
 
 cdef enum:
     LOOK_INTO = 4  # late unfolding looks for served candidates in clusters of up to this many paths
@@ -43,11 +46,12 @@ cdef int trigger_check_suffixes(PatternView view, AFilterScratch scratch, int32_
     """Checks the triggers of a new object; appends the paths that match to `found`."""
     cdef int32_t label = view.axes.nodes[scratch.branch.objects[number].label].suffix
     cdef Frame* frame
-    cdef const Link* link
+    cdef AgendaItem item
     cdef int32_t object
     if label < 0:
         return 0
     scratch.frames.clear()
+    scratch.agenda.clear()
     enter(view, scratch, label, number, 1)
     while scratch.frames.size():
         frame = &scratch.frames.back()
@@ -55,48 +59,57 @@ cdef int trigger_check_suffixes(PatternView view, AFilterScratch scratch, int32_
             object = frame.lower
             frame.lower = scratch.branch.objects[object].below
             enter(view, scratch, frame.lower_label, object, frame.height + 1)
-            continue
-        link = next_link(view, scratch, frame, &object)
-        if link == NULL:
+        elif <int32_t>scratch.agenda.size() == frame.agenda_from:
             leave(view, scratch)
-        elif link.target < 0:
-            try_single(view, scratch, single(link.target), object, frame.height + 1, link.slot & 1)
         else:
-            if link.slot & 1 and view.suffixes.nodes[link.target].child_items:
-                frame.lower = scratch.branch.objects[object].below
-                frame.lower_label = link.target
-            enter(view, scratch, link.target, object, frame.height + 1)
+            item = scratch.agenda.back()
+            scratch.agenda.pop_back()
+            if item.target < 0:
+                try_single(view, scratch, single(item.target), item.object, frame.height + 1, item.descendant)
+                continue
+            if item.descendant and view.suffixes.nodes[item.target].child_items:
+                frame.lower = scratch.branch.objects[item.object].below
+                frame.lower_label = item.target
+            enter(view, scratch, item.target, item.object, frame.height + 1)
     return 0
 
 
-cdef const Link* next_link(PatternView view, AFilterScratch scratch, Frame* frame, int32_t* object) noexcept nogil:
-    """The next link of the frame that can lead somewhere, and the object that it leads to; NULL after the last."""
+cdef int find_links(PatternView view, AFilterScratch scratch, const Frame* frame, bint by_pointer) except -1 nogil:
+    """Puts the links of a suffix label that can lead somewhere from the frame's object on the agenda."""
     cdef const StackObject* source = &scratch.branch.objects[frame.object]
+    cdef const SuffixNode* node = &view.suffixes.nodes[frame.label]
     cdef const int32_t* pointers = scratch.branch.pointers.data() + source.first_pointer
     cdef const Link* links = view.suffixes.links.data()
-    cdef int32_t next = frame.next
-    cdef int32_t end = frame.end
-    cdef bint fresh = frame.fresh
     cdef const Link* link
+    cdef int32_t next, object
+    cdef int32_t end
+    if by_pointer:
+        next = source.first_reached * 2
+        end = <int32_t>scratch.branch.reached_end(frame.object) * 2
+    else:
+        next = node.first_link
+        end = node.first_link + node.links
     while next < end:
-        if frame.by_pointer:
-            link = link_by_pointer(view, scratch, frame, next)
-        else:
-            link = &links[next]
+        link = link_by_pointer(view, scratch, frame, next) if by_pointer else &links[next]
         next += 1
         if link == NULL or link.required & scratch.missing:
             continue
+        object = pointers[link.slot >> 1]
         if link.slot & 1:
-            object[0] = pointers[link.slot >> 1] if fresh else NONE
-        elif link.slot >> 1 == source.parents[0] or link.slot >> 1 == source.parents[1]:
-            object[0] = pointers[link.slot >> 1]
-        else:
+            if not frame.fresh:
+                continue
+        elif link.slot >> 1 != source.parents[0] and link.slot >> 1 != source.parents[1]:
             continue
-        if object[0] >= 0:
-            frame.next = next
-            return link
-    frame.next = next
-    return NULL
+        if object >= 0:
+            # Traversals wait for memory most of the time: ask for what will be needed soon.
+            if link.target >= 0:
+                prefetch(&view.suffixes.nodes[link.target])
+                prefetch(&scratch.states[link.target])
+            else:
+                prefetch(&view.paths[single(link.target)])
+                prefetch(&scratch.path_at[single(link.target)])
+            scratch.agenda.push_back(AgendaItem(link.target, object, link.slot & 1))
+    return 0
 
 
 cdef inline const Link* link_by_pointer(PatternView view, AFilterScratch scratch, const Frame* frame, int32_t next
@@ -128,7 +141,7 @@ cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t 
     cdef SuffixState* state = &scratch.states[label]
     cdef const StackObject* object = &scratch.branch.objects[number]
     cdef Frame frame
-    cdef bint leads_on
+    cdef bint leads_on, visited
     scratch.counts[TRAVERSALS] += 1
     if state.document != scratch.first_trigger:
         state.document = scratch.first_trigger
@@ -150,7 +163,9 @@ cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t 
         frame.whole = state.removed == 0
         frame.removed_from = <int32_t>scratch.removed.size()
         # The object of the trigger itself is new: nothing is known of it.
-        if height > 1 and scratch.caches and is_served(view, scratch, &frame):
+        visited = state.visited > object.made_at
+        state.visited = scratch.trigger
+        if height > 1 and scratch.caches and is_served(view, scratch, &frame, visited):
             return report(scratch, frame.outcome)
     state.visited = scratch.trigger
     if node.rooted[0] >= 0 and object.depth == 1:
@@ -160,15 +175,13 @@ cdef int enter(PatternView view, AFilterScratch scratch, int32_t label, int32_t 
     if not leads_on:
         return report(scratch, frame.outcome)
     frame.lower = NONE
-    frame.by_pointer = node.wide or height == 1
-    if frame.by_pointer:
-        frame.next = object.first_reached * 2
-        frame.end = <int32_t>scratch.branch.reached_end(number) * 2
-    else:
-        frame.next = node.first_link
-        frame.end = node.first_link + node.links
-    scratch.frames.push_back(frame)
-    return 0
+    frame.agenda_from = <int32_t>scratch.agenda.size()
+    find_links(view, scratch, &frame, node.wide or height == 1)
+    if <int32_t>scratch.agenda.size() > frame.agenda_from:
+        scratch.frames.push_back(frame)
+        return 0
+    put_back(view, scratch, label, frame.removed_from)
+    return report(scratch, frame.outcome)
 
 
 cdef int try_single(PatternView view, AFilterScratch scratch, int32_t path, int32_t number, int32_t height, bint lower
@@ -192,18 +205,12 @@ cdef int try_single(PatternView view, AFilterScratch scratch, int32_t path, int3
 
 cdef uint32_t verdict_of(PatternView view, AFilterScratch scratch, int32_t path, int32_t step, int32_t number
                          ) except? 255 nogil:
-    """Whether a path's steps up to `step` hold with that one at the object: from PRCache, or by a traversal."""
-    cdef int32_t prefix = NONE
-    cdef uint32_t verdict = UNKNOWN
-    if scratch.caches:
-        prefix = view.prefix_of(path, step)
-        if scratch.branch.objects[number].cached & label_bit(prefix):
-            verdict = look_up(scratch, prefix, number)
-    if verdict == UNKNOWN:
-        verdict = traverse(view, scratch, path, step, number, scratch.early)
-        if scratch.caches:
-            remember(scratch, prefix, number, verdict)
-    return verdict
+    """Whether a path's steps up to `step` hold with that one at the object.
+
+    PRCache helps at that step; if clusters are unfolded early, at all before it too.
+    """
+    cdef int32_t lowest = 1 if scratch.early else max(1, step)
+    return traverse(view, scratch, path, step, number, lowest, step if scratch.caches else 0)
 
 
 cdef int leave(PatternView view, AFilterScratch scratch) except -1 nogil:
@@ -286,20 +293,14 @@ cdef int remember_cluster(AFilterScratch scratch, int32_t label, int32_t number,
     return 0
 
 
-cdef inline uint32_t look_up(AFilterScratch scratch, int32_t prefix, int32_t number) noexcept nogil:
-    cdef uint32_t verdict = scratch.cache.find(prefix, scratch.branch.objects[number].element)
-    scratch.counts[CACHE_LOOKUPS] += 1
-    scratch.counts[CACHE_HITS] += verdict != UNKNOWN
-    return verdict
+cdef bint is_served(PatternView view, AFilterScratch scratch, Frame* frame, bint visited) except -1 nogil:
+    """Whether the cluster needs no traversal: it was made before, or PRCache serves, or the cluster is unfolded.
 
-
-cdef bint is_served(PatternView view, AFilterScratch scratch, Frame* frame) except -1 nogil:
-    """Whether the cluster needs no traversal: it was made before, or PRCache serves, or the cluster is unfolded."""
+    Unless the suffix label was `visited` since the object was pushed, it cannot have been followed from there before.
+    """
     cdef const SuffixNode* node = &view.suffixes.nodes[frame.label]
     cdef const StackObject* object = &scratch.branch.objects[frame.object]
-    cdef uint32_t verdict = scratch.cache.find(CLUSTER | frame.label, object.element)
-    scratch.counts[CACHE_LOOKUPS] += 1
-    scratch.counts[CACHE_HITS] += verdict != UNKNOWN
+    cdef uint32_t verdict = look_up(scratch, CLUSTER | frame.label, frame.object) if visited else UNKNOWN
     if verdict == FAILED or (verdict == SUCCESS and node.twig_paths == 0):
         scratch.counts[TRAVERSALS_PRUNED] += 1
         if verdict == SUCCESS:

@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.afilter_branch cimport StackBranch
-from xsift.engines.afilter_cache cimport PRCache
+from xsift.engines.afilter_cache cimport UNKNOWN, PRCache
 from xsift.engines.afilter_view cimport PatternView
 from xsift.engines.paths cimport PathScratch
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -24,17 +24,21 @@ cdef struct SuffixState:
     int32_t done       # items of the suffix label of which every path has matched, for good
     int32_t removed    # paths of the cluster that are served already and need no further traversal
 
+cdef struct AgendaItem:
+    # A link that a frame has still to follow.
+    int32_t target
+    int32_t object
+    uint8_t descendant    # its axis
+
 cdef struct Frame:
     # A suffix label at an object, in the middle of its traversal.
     int32_t label
     int32_t object
     int32_t height        # number of steps in the suffix
-    int32_t next          # the link to look at next; by pointer: the place in `reached` times two plus the axis
-    int32_t end           # of the links, or of those in `reached` times two
+    int32_t agenda_from   # its part of the agenda begins here, and ends where the agenda does
     int32_t lower         # the next object down the stack of the descendant link at hand, or NONE
     int32_t lower_label   # its suffix label
     int32_t removed_from  # how many removals there were before this frame's
-    uint8_t by_pointer    # whether links are found by way of the object's pointers
     uint8_t outcome       # so far
     uint8_t whole         # whether no path of the cluster was removed before
     uint8_t fresh         # whether this trigger comes to the label for the first time
@@ -54,6 +58,7 @@ cdef class AFilterScratch(PathScratch):
     cdef bint early                   # unfolding; else it is late
     cdef vector[SuffixState] states   # by suffix label
     cdef vector[Frame] frames
+    cdef vector[AgendaItem] agenda
     cdef vector[uint8_t] is_removed   # by path
     cdef vector[int32_t] removed      # paths that are removed from their clusters, by frame
     cdef vector[int32_t] cluster      # paths of one cluster
@@ -67,7 +72,14 @@ cdef class AFilterScratch(PathScratch):
 
 
 cdef int trigger_check(PatternView view, AFilterScratch scratch, int32_t number) except -1 nogil
-# With `caches`, what becomes of the steps before `first` is looked up in PRCache, and remembered there.
+# What becomes of the steps from `lowest` to `highest` is looked up in PRCache, and remembered there.
 cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number,
-                       bint caches) except? 255 nogil
+                       int32_t lowest, int32_t highest) except? 255 nogil
 cdef int remember(AFilterScratch scratch, int32_t prefix, int32_t number, uint32_t verdict) except -1 nogil
+
+cdef inline uint32_t look_up(AFilterScratch scratch, uint32_t label, int32_t number) noexcept nogil:
+    """What PRCache says of a prefix label, or a cluster's, and an object."""
+    cdef uint32_t verdict = scratch.cache.find(label, scratch.branch.objects[number].element)
+    scratch.counts[CACHE_LOOKUPS] += 1
+    scratch.counts[CACHE_HITS] += verdict != UNKNOWN
+    return verdict

@@ -53,34 +53,35 @@ cdef int check_edge(PatternView view, AFilterScratch scratch, int32_t number, co
     cdef StackObject object = scratch.branch.objects[number]
     cdef const Trigger* trigger = triggers.data()
     cdef uint32_t verdict
-    cdef int32_t prefix
+    cdef int32_t prefix, last
     cdef size_t i
     scratch.counts[TRIGGERS] += triggers.size()
     for i in range(triggers.size()):
         if trigger[i].labels & scratch.missing or trigger[i].length > object.depth:
             scratch.counts[TRIGGERS_PRUNED] += 1
         elif not scratch.is_done(view, trigger[i].path):
-            verdict = traverse(view, scratch, trigger[i].path, trigger[i].length - 1, number, scratch.caches)
-            if verdict == SUCCESS:
-                scratch.path_at[trigger[i].path] = scratch.trigger
-                scratch.found.push_back(trigger[i].path)
+            last = trigger[i].length - 1
+            verdict = traverse(view, scratch, trigger[i].path, last, number, 1, last - 1 if scratch.caches else 0)
+            if verdict != SUCCESS:
+                continue
+            scratch.path_at[trigger[i].path] = scratch.trigger
+            scratch.found.push_back(trigger[i].path)
             if scratch.caches:
-                prefix = view.prefix_of(trigger[i].path, trigger[i].length - 1)
+                prefix = view.prefix_of(trigger[i].path, last)
                 if view.prefixes.nodes[prefix].uses > 1:  # longer paths will ask for it below this object
                     remember(scratch, prefix, number, verdict)
     return 0
 
 
 cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number,
-                       bint caches) except? 255 nogil:
+                       int32_t lowest, int32_t highest) except? 255 nogil:
     """Whether the steps up to `first` hold with that one at the object `number`. A loop, with `at` as its stack."""
     cdef const int32_t* slots = view.slots.data() + view.paths[path].first
-    cdef const int32_t* prefixes = view.prefix_labels.data() + view.paths[path].first  # read only if `caches`
+    cdef const int32_t* prefixes = view.prefix_labels.data() + view.paths[path].first  # read if lowest <= highest
     cdef const StackObject* objects = scratch.branch.objects.data()
     cdef const int32_t* pointers = scratch.branch.pointers.data()
     cdef int32_t step = first
-    cdef int32_t object
-    cdef int32_t target
+    cdef int32_t object, target
     cdef uint32_t verdict
     cdef int32_t* at
     if scratch.at.size() <= <size_t>first:
@@ -89,28 +90,24 @@ cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, i
     at[first] = number
     while True:
         # Downwards: from step to step, from object to object.
-        verdict = UNKNOWN
         object = at[step]
+        target = pointers[objects[object].first_pointer + (slots[step] >> 1)]
         scratch.counts[TRAVERSALS] += 1
-        if caches and 0 < step < first:
-            verdict = scratch.cache.find(prefixes[step], objects[object].element)
-            scratch.counts[CACHE_LOOKUPS] += 1
-            scratch.counts[CACHE_HITS] += verdict != UNKNOWN
-        if verdict == UNKNOWN:
-            target = pointers[objects[object].first_pointer + (slots[step] >> 1)]
-            if target < 0 or (not slots[step] & DESCENDANT
-                              and objects[target].depth != objects[object].depth - 1):
-                # Further down the stack there is no pointer either, unless it is the depth that is wrong.
-                verdict = HOPELESS if target < 0 else FAILED
-            elif step > 0:
+        if target < 0:
+            verdict = HOPELESS  # objects further down the stack have no such pointer either
+        elif not slots[step] & DESCENDANT and objects[target].depth != objects[object].depth - 1:
+            verdict = FAILED
+        elif step == 0:
+            verdict = SUCCESS
+        else:
+            verdict = UNKNOWN
+            if lowest <= step <= highest and objects[object].cached & label_bit(prefixes[step]):
+                verdict = look_up(scratch, prefixes[step], object)
+            if verdict == UNKNOWN:
                 step -= 1
                 at[step] = target
                 continue
-            else:
-                verdict = SUCCESS
-            if caches and 0 < step < first:
-                remember(scratch, prefixes[step], object, verdict)
-        # Upwards with the verdict, as far as it decides.
+        # Upwards with the verdict, as far as it decides. What took one look at a pointer is not worth remembering.
         while step < first:
             if verdict != SUCCESS and slots[step + 1] & DESCENDANT:
                 target = objects[at[step]].below
@@ -119,7 +116,7 @@ cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, i
                     break
                 verdict = HOPELESS
             step += 1
-            if caches and step < first:
+            if lowest <= step <= highest:
                 remember(scratch, prefixes[step], at[step], verdict)
         else:
             return verdict

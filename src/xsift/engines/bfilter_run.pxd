@@ -31,6 +31,13 @@ cdef struct OpenElement:
     int32_t first           # where its entries begin on the Runtime Stack
     int32_t first_origin
     int32_t query_branches  # queryBranches: the first instance here that has candidates; the dummy is NONE
+    uint32_t names          # those of its entries together
+    # Its last child. One of the same name leads to the same states, whose entries are still where they were, beyond
+    # the top of the Runtime Stack; what they tell has been noted.
+    symbol_t child_symbol   # or NONE
+    int32_t child_top       # where its entries end
+    uint32_t child_names
+    uint8_t child_sets_out  # whether a `//` follows one of its states
     uint8_t is_branch_point # documentBranches: whether it is there
 
 # A branch point of queries, matched with an open element, and the branches that are candidates there.
@@ -56,6 +63,9 @@ cdef class BFilterScratch(Scratch):
     cdef vector[int32_t] setting_out      # entries of the element that starts whose states a `//` follows
     cdef vector[OpenElement] open         # the document, then the open elements: open[i] has level i
     cdef bint after_end_tag               # the detector's: whether the last tag was an end tag
+    # The open elements below the last of `open`: no state leads on from the first of these, so they are only counted.
+    # None if parts are kept, so that all elements can be seen on the stacks.
+    cdef int32_t out_of_reach
     cdef int32_t elements                 # start tags so far
     # By state in which branches end: the element from which it was entered last, as first_tag + its number. Each
     # document has a first_tag of its own, so that nothing has to be cleared.
@@ -83,10 +93,11 @@ cdef class Filtering(Engine):
     cdef int run(self, BFilterScratch scratch, const int32_t* codes, size_t number) except -1 nogil
     cdef int index_changed(self) except -1 nogil
     cdef int start_tag(self, BFilterScratch scratch, symbol_t symbol) except -1 nogil
-    cdef int advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first, int32_t end) except -1 nogil
-    cdef int enter(self, BFilterScratch scratch, int32_t first) except -1 nogil
+    cdef int64_t advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first, uint32_t names) except -1 nogil
+    cdef Entry* with_room(self, BFilterScratch scratch, size_t more) except NULL nogil
+    cdef int64_t enter(self, BFilterScratch scratch, int32_t first, int32_t level) except -1 nogil
     cdef bint is_first_from_there(self, BFilterScratch scratch, const Entry* entry, int32_t level) noexcept nogil
-    cdef int set_out(self, BFilterScratch scratch) except -1 nogil
+    cdef int set_out(self, BFilterScratch scratch, int32_t level) except -1 nogil
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil
     cdef int end_tag(self, BFilterScratch scratch) except -1 nogil
     cdef int pop_element(self, BFilterScratch scratch) except -1 nogil

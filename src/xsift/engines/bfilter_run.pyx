@@ -32,7 +32,7 @@ cdef extern from *:
     """
     void prefetch(const void* address) noexcept nogil
 
-cdef enum Counter:
+cdef enum:  # the counters
     STATES_VISITED
     STATES_ENTERED
     CANDIDATES_SAVED
@@ -68,6 +68,7 @@ cdef class Filtering(Engine):
 
     @cython.final
     cdef int begin_run(self, BFilterScratch scratch) except -1 nogil:
+        cdef uint32_t names
         if scratch.open.size() > 1:  # the last document broke off
             self.forget_candidates(scratch)
         scratch.open.clear()
@@ -90,12 +91,13 @@ cdef class Filtering(Engine):
         scratch.entered_from.resize(self.index.states.size(), 0)
         scratch.elements = 0
         scratch.after_end_tag = False
+        scratch.out_of_reach = 0
         scratch.setting_out.clear()
-        scratch.open.push_back(OpenElement(0, 0, 0, NONE, False))
         scratch.active[0] = Entry(0, NONE, NONE, 0)
         scratch.top = 1
-        self.enter(scratch, 0)
-        return self.set_out(scratch)
+        names = self.enter(scratch, 0, 0)
+        scratch.open.push_back(OpenElement(0, 0, 0, NONE, names, NONE, 0, 0, False, False))
+        return 0
 
     cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
         return self.run(<BFilterScratch>scratch, codes, number)
@@ -128,36 +130,54 @@ cdef class Filtering(Engine):
     @cython.final
     cdef int start_tag(self, BFilterScratch scratch, symbol_t symbol) except -1 nogil:
         """The paper's HandlingStartTag, and its detector: a start tag after an end tag is a second child."""
-        cdef OpenElement* parent = &scratch.open.back()
-        cdef int32_t first = parent.first
+        cdef OpenElement* parent
+        cdef int32_t first_origin
         cdef int32_t end = scratch.top
+        scratch.elements += 1
+        if scratch.out_of_reach:
+            scratch.out_of_reach += 1
+            return 0
+        parent = &scratch.open.back()
         if scratch.after_end_tag:
             parent.is_branch_point = True
             scratch.after_end_tag = False
-        scratch.elements += 1
+        first_origin = <int32_t>scratch.origins.size()
+        if parent.child_symbol == symbol:
+            scratch.top = parent.child_top
+            if parent.child_sets_out:
+                self.enter(scratch, end, <int32_t>scratch.open.size())
+        else:
+            parent.child_names = self.advance(scratch, symbol, parent.first, parent.names)
+            parent.child_symbol = symbol
+            parent.child_top = scratch.top
+            parent.child_sets_out = <int32_t>scratch.origins.size() != first_origin
+        if parent.child_names == 0 and scratch.loops.empty() and not scratch.keeps_parts:
+            scratch.top = end
+            scratch.out_of_reach = 1
+            return 0
         # The root is a branch point whatever it has, as in the paper.
-        scratch.open.push_back(OpenElement(scratch.elements, end, <int32_t>scratch.origins.size(), NONE,
-                                           scratch.open.size() == 1))
-        self.advance(scratch, symbol, first, end)
-        scratch.counts[STATES_VISITED] += end - first + <int32_t>scratch.loops.size()
-        scratch.counts[STATES_ENTERED] += scratch.top - end
-        self.enter(scratch, end)
-        return self.set_out(scratch)
+        scratch.open.push_back(OpenElement(scratch.elements, end, first_origin, NONE, parent.child_names, NONE, 0, 0,
+                                           False, scratch.elements == 1))
+        return 0
 
     @cython.final
-    cdef int advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first, int32_t end) except -1 nogil:
-        """Pushes the states that a name leads to, and does no more, so that look-ups overlap in the processor."""
-        cdef size_t room = <size_t>end + 2 * (end - first + scratch.loops.size())
+    cdef int64_t advance(self, BFilterScratch scratch, symbol_t symbol, int32_t first,
+                         uint32_t names) except -1 nogil:
+        """Makes the states active that a name leads to. Returns the names that lead on from them.
+
+        First they are only pushed, so that the look-ups, and the loading of the states, overlap in the processor.
+        """
         cdef uint32_t wanted = <uint32_t>STAR_BIT | (name_bit(symbol) if symbol else 0)
         cdef const State* states = self.index.states.data()
         cdef const Loop* loops = scratch.loops.data()
         cdef int32_t number = <int32_t>scratch.loops.size()
-        cdef Entry* active
+        cdef int32_t end = scratch.top
         cdef int32_t top = end
+        cdef Entry* active
         cdef int32_t i, target
-        if scratch.active.size() < room:
-            scratch.active.resize(2 * room)
-        active = scratch.active.data()
+        if names & wanted == 0 and number == 0:
+            return 0
+        active = self.with_room(scratch, 2 * (end - first + number))
         for i in range(first, end):
             if active[i].names & wanted == 0:
                 continue
@@ -165,10 +185,12 @@ cdef class Filtering(Engine):
                 target = self.index.transitions.get(pack(active[i].state, symbol), NONE)
                 if target >= 0:
                     prefetch(&states[target])
-                    active[top] = Entry(target, i, NONE, 0)
+                    active[top].state = target
+                    active[top].came_from = i
                     top += 1
             if active[i].names & <uint32_t>STAR_BIT:
-                active[top] = Entry(states[active[i].state].star, i, NONE, 0)
+                active[top].state = states[active[i].state].star
+                active[top].came_from = i
                 top += 1
         for i in range(number):
             if loops[i].names & wanted == 0:
@@ -177,26 +199,40 @@ cdef class Filtering(Engine):
                 target = self.index.transitions.get(pack(loops[i].state, symbol), NONE)
                 if target >= 0:
                     prefetch(&states[target])
-                    active[top] = Entry(target, ~loops[i].origin, NONE, 0)
+                    active[top].state = target
+                    active[top].came_from = ~loops[i].origin
                     top += 1
             if loops[i].names & <uint32_t>STAR_BIT:
-                active[top] = Entry(states[loops[i].state].star, ~loops[i].origin, NONE, 0)
+                active[top].state = states[loops[i].state].star
+                active[top].came_from = ~loops[i].origin
                 top += 1
         scratch.top = top
-        return 0
+        scratch.counts[STATES_VISITED] += end - first + number
+        scratch.counts[STATES_ENTERED] += top - end
+        return self.enter(scratch, end, <int32_t>scratch.open.size()) if top > end else 0
 
     @cython.final
-    cdef int enter(self, BFilterScratch scratch, int32_t first) except -1 nogil:
-        """The states from entry `first` on have become active for the innermost element."""
+    cdef inline Entry* with_room(self, BFilterScratch scratch, size_t more) except NULL nogil:
+        """The Runtime Stack, with room for some more entries."""
+        if scratch.active.size() < scratch.top + more:
+            scratch.active.resize(2 * (scratch.top + more))
+        return scratch.active.data()
+
+    @cython.final
+    cdef int64_t enter(self, BFilterScratch scratch, int32_t first, int32_t level) except -1 nogil:
+        """The states from entry `first` on have become active for an element at `level`. Returns their names."""
         cdef const State* states = self.index.states.data()
         cdef const uint32_t* matched_at = scratch.matched_at.data()
         cdef Entry* active = scratch.active.data()
-        cdef int32_t level = <int32_t>scratch.open.size() - 1
+        cdef int32_t top = scratch.top
+        cdef uint32_t names = 0
         cdef int32_t entry, branch
         cdef const State* at
-        for entry in range(first, scratch.top):
+        for entry in range(first, top):
             at = &states[active[entry].state]
+            active[entry].instance = NONE
             active[entry].names = at.names
+            names |= at.names
             if at.key >= 0 and matched_at[at.key] != scratch.epoch:
                 self.match_key(scratch, at.key)
             if at.descendant >= 0:
@@ -205,14 +241,16 @@ cdef class Filtering(Engine):
             if branch >= 0 and self.is_first_from_there(scratch, &active[entry], level):
                 while branch >= 0:
                     branch = self.save_candidates(scratch, branch, entry, level)
-        return 0
+        if not scratch.setting_out.empty():
+            self.set_out(scratch, level)
+        return names
 
     @cython.final
     cdef bint is_first_from_there(self, BFilterScratch scratch, const Entry* entry, int32_t level) noexcept nogil:
         """Whether a state was last entered from elsewhere.
 
-        Where it is entered from tells of which instances the branches that end in it are candidates. If it was entered
-        from there before, by a sibling of the element, they are already.
+        Where it is entered from tells of which instances the branches that end in it are candidates. If it was
+        entered from there before, by a sibling of the element, they are already.
         """
         cdef int32_t above = entry.came_from
         cdef uint32_t tag = scratch.first_tag
@@ -223,10 +261,9 @@ cdef class Filtering(Engine):
         return True
 
     @cython.final
-    cdef int set_out(self, BFilterScratch scratch) except -1 nogil:
+    cdef int set_out(self, BFilterScratch scratch, int32_t level) except -1 nogil:
         """Activates the states of `//` that follow the new entries: for what is below the element, not for itself."""
         cdef int32_t entry, state, place
-        cdef int32_t level = <int32_t>scratch.open.size() - 1
         cdef int32_t previous
         cdef size_t i
         for i in range(scratch.setting_out.size()):
@@ -249,6 +286,8 @@ cdef class Filtering(Engine):
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil:
         cdef uint32_t wanted = name_bit(condition)
         cdef int32_t i, target, branch
+        if scratch.out_of_reach or scratch.open.back().names & wanted == 0:
+            return 0
         for i in range(scratch.open.back().first, scratch.top):
             if scratch.active[i].names & wanted == 0:
                 continue
@@ -350,6 +389,7 @@ cdef class Filtering(Engine):
     cdef int release_instance(self, BFilterScratch scratch, int32_t instance) except -1 nogil:
         cdef Instance* at = &scratch.instances[instance]
         cdef size_t i
+        scratch.active[at.entry].instance = NONE  # a sibling of the element may use the entry again
         for i in range(scratch.candidates[instance].size()):
             scratch.bits[at.block + (self.index.branches[scratch.candidates[instance][i]].number >> 6)] = 0
         scratch.candidates[instance].clear()
@@ -372,9 +412,15 @@ cdef class Filtering(Engine):
 
     @cython.final
     cdef int end_tag(self, BFilterScratch scratch) except -1 nogil:
+        if scratch.out_of_reach > 1:
+            scratch.out_of_reach -= 1
+            return 0
+        scratch.after_end_tag = True
+        if scratch.out_of_reach:
+            scratch.out_of_reach = 0
+            return 0
         if scratch.open.size() < 2:
             return 0  # an end tag without its start tag: no reader gives one, but it must not harm
-        scratch.after_end_tag = True
         if scratch.open.back().query_branches >= 0:
             self.matching_branches(scratch)
         return self.pop_element(scratch)
@@ -385,6 +431,7 @@ cdef class Filtering(Engine):
         cdef int32_t instance = element.query_branches
         cdef int32_t following
         cdef Origin origin
+        scratch.top = element.first
         while instance >= 0:
             following = scratch.instances[instance].next
             self.release_instance(scratch, instance)
@@ -396,7 +443,6 @@ cdef class Filtering(Engine):
             else:
                 scratch.loops[origin.loop].origin = origin.previous
             scratch.origins.pop_back()
-        scratch.top = element.first
         scratch.open.pop_back()
         return 0
 

@@ -2,13 +2,21 @@
 
 The naive way is a table that is overwritten; then a stream that reads a batch again after a crash may find other
 subscriptions than the first time, and give another answer. Here nothing is ever overwritten: each change appends one
-Parquet file with its version, written whole or not at all, and any version can be read again. One process at a time
-may change a table; any number may read it.
+Parquet file with its version, written whole or not at all, and any version can be read again.
+
+Any number of processes may read a table; one at a time may change it. Two that try would both write the version after
+the one they saw. On a file system of this machine a lock makes the second wait. Elsewhere (object stores have no
+locks that Spark knows of) every file carries the name of its writer, the file that was written first counts, and the
+other writer, which reads its version again afterwards, gets an error: its change was not made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +36,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SubscriptionTable", "latest_rows"]
 
-SCHEMA = "version bigint, position bigint, id string, xpath string, ordered boolean"
+SCHEMA = "version bigint, position bigint, id string, xpath string, ordered boolean, writer string"
 """A row whose xpath is null removes the subscription."""
+WRITTEN = "_metadata.file_modification_time"
+LOCK = "_xsift.lock"  # Spark does not read files whose name begins like this
+LOCK_SECONDS = 60.0
+LOCK_POLL_SECONDS = 0.05
+_NAMESPACES_HINT = "SubscriptionTable(…, namespaces=) gives the prefixes that all its subscriptions may use"
 
 
 class SubscriptionTable:
@@ -65,21 +78,22 @@ class SubscriptionTable:
             table = table.filter(pc.invert(pc.is_in(table["id"].cast(pa.string()), value_set=bad)))
         if table.num_rows:
             ordered = table["ordered"] if "ordered" in table.column_names else pa.nulls(table.num_rows, pa.bool_())
-            self._append(table["id"], table["xpath"], ordered.fill_null(False))
+            with self._alone():
+                self._append(table["id"], table["xpath"], ordered.fill_null(False))
         return failed
 
     def remove(self, ids: Iterable[str]) -> None:
         """Removes subscriptions, as one new version. Raises SubscriptionError if one of them is not there; then
         nothing changes."""
         gone = pa.array(list(ids), pa.string())
-        there = self.as_of()["id"]
-        missing = gone.filter(pc.invert(pc.is_in(gone, value_set=there.combine_chunks())))
-        if len(missing):
-            raise SubscriptionError(
-                "unknown-id", f"there is no subscription {missing[0].as_py()!r}", id=missing[0].as_py()
-            )
-        if len(gone):
-            self._append(gone, pa.nulls(len(gone), pa.string()), pa.nulls(len(gone), pa.bool_()))
+        with self._alone():
+            missing = gone.filter(pc.invert(pc.is_in(gone, value_set=self.as_of()["id"].combine_chunks())))
+            if len(missing):
+                raise SubscriptionError(
+                    "unknown-id", f"there is no subscription {missing[0].as_py()!r}", id=missing[0].as_py()
+                )
+            if len(gone):
+                self._append(gone, pa.nulls(len(gone), pa.string()), pa.nulls(len(gone), pa.bool_()))
 
     def as_of(self, version: int | None = None) -> pa.Table:
         """The subscriptions (id, xpath, ordered) at a version, by default the latest, in the order in which they were
@@ -107,16 +121,28 @@ class SubscriptionTable:
                 }
             )
         chosen = self._read().where((sql.col("version") > after) & (sql.col("version") <= until))
-        found = chosen.toArrow().sort_by([("version", "ascending"), ("position", "ascending")])
-        return found.select(["id", "xpath", "ordered"])
+        found = chosen.select("*", sql.col(WRITTEN).alias("written")).toArrow()
+        counted = _without_late_writers(found)
+        ordered = counted.sort_by([("version", "ascending"), ("position", "ascending")])
+        return ordered.select(["id", "xpath", "ordered"])
 
     def _read(self) -> DataFrame:
         return self._spark.read.schema(SCHEMA).parquet(self.path)
 
     def _as_table(self, rows: Any) -> pa.Table:
+        if isinstance(rows, Subscriptions) and not rows.namespaces.items() <= self.namespaces.items():
+            raise SubscriptionError(
+                "other-namespaces", "the set has namespaces that the table has not", hint=_NAMESPACES_HINT
+            )
         if isinstance(rows, pa.Table | Subscriptions) or hasattr(rows, "toArrow"):
             table = table_of(rows)
-            return table.drop_columns(["namespaces"]) if "namespaces" in table.column_names else table
+            if "namespaces" not in table.column_names:
+                return table
+            if any(table["namespaces"].to_pylist()):
+                raise SubscriptionError(
+                    "other-namespaces", "subscriptions of a table share its namespaces", hint=_NAMESPACES_HINT
+                )
+            return table.drop_columns(["namespaces"])
         listed = [(*row, False)[:3] for row in rows]
         names = ("id", "xpath", "ordered")
         columns: list[list[Any]] = [[row[place] for row in listed] for place in range(3)]
@@ -125,19 +151,70 @@ class SubscriptionTable:
             [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)], names=list(names)
         )
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Holds the lock of a table on a file system of this machine. It goes with the process that holds it, however
+        that ends."""
+        folder = os.path.abspath(self.path.removeprefix("file://").removeprefix("file:"))
+        if "://" in self.path.removeprefix("file://") or not os.path.isdir(os.path.dirname(folder)):
+            yield
+            return
+        import fcntl
+
+        os.makedirs(folder, exist_ok=True)
+        deadline = time.monotonic() + LOCK_SECONDS
+        with open(os.path.join(folder, LOCK), "ab") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise SubscriptionError(
+                            "table-busy",
+                            f"another process has been changing {self.path} for {LOCK_SECONDS:.0f} s",
+                            hint="one process at a time may change a table",
+                        ) from None
+                    time.sleep(LOCK_POLL_SECONDS)
+            yield
+
     def _append(self, ids: Any, xpaths: Any, ordered: Any) -> None:
         """Appends one file: it appears whole or not at all."""
-        count = len(ids)
+        count, version, writer = len(ids), self.version() + 1, uuid.uuid4().hex
         table = pa.table(
             {
-                "version": pa.array(np.full(count, self.version() + 1)),
+                "version": pa.array(np.full(count, version)),
                 "position": pa.array(np.arange(count)),
                 "id": ids.cast(pa.string()),
                 "xpath": xpaths.cast(pa.string()),
                 "ordered": ordered,
+                "writer": pa.repeat(pa.scalar(writer), count),
             }
         )
         self._spark.createDataFrame(table).coalesce(1).write.mode("append").parquet(self.path)
+        written = self._read().where(sql.col("version") == version)
+        first = written.select("writer", sql.col(WRITTEN).alias("written")).orderBy("written", "writer").first()
+        if first is None or first["writer"] != writer:
+            raise SubscriptionError(
+                "two-writers",
+                f"another process wrote version {version} of {self.path} at the same time: this change was not made",
+                hint="try again; one process at a time may change a table",
+            )
+
+
+def _without_late_writers(changes: pa.Table) -> pa.Table:
+    """The changes less those of a writer that came second to a version."""
+    each = changes.group_by(["version", "writer"]).aggregate([("written", "min")])
+    if len(each) == len(pc.unique(each["version"])):
+        return changes
+    ranked = each.sort_by([("written_min", "ascending"), ("writer", "ascending")])
+    seen: set[int] = set()
+    late = []
+    for version, writer in zip(ranked["version"].to_pylist(), ranked["writer"].to_pylist(), strict=True):
+        if version in seen:
+            late.append(writer)
+        seen.add(version)
+    return changes.filter(pc.invert(pc.is_in(changes["writer"], value_set=pa.array(late, pa.string()))))
 
 
 def latest_rows(changes: pa.Table) -> pa.Table:

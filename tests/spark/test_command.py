@@ -1,0 +1,104 @@
+"""`xsift spark`, run as a user would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet
+import pytest
+
+from tests.spark.test_records import TRICKY
+from xsift.cli import main
+from xsift.spark import SubscriptionTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """Commands use the session of the tests, and leave it running."""
+    monkeypatch.setattr(type(spark), "stop", lambda self: None)
+    return spark
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> list[str]:
+    """The arguments that all commands have in common here."""
+    (tmp_path / "alerts.tsv").write_text("two\t//article[@id = 2]\nnested\t/article/article\n")
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "a.xml").write_bytes(TRICKY.replace(b'xmlns="urn:d"', b""))
+    return ["-s", str(tmp_path / "alerts.tsv"), str(tmp_path / "dump"), "--record", "article"]
+
+
+def test_match_in_a_process_of_its_own(dump: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "xsift.cli", "spark", "match", *dump, "--kind", "rows", "--master", "local[1]"]
+    done = subprocess.run(
+        [*command, "--output", str(tmp_path / "out")], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "MiB of index for each Python worker" in done.stderr
+    assert "2 matches, 0 broken" in done.stderr
+    found = pyarrow.parquet.read_table(tmp_path / "out")
+    assert sorted(found["subscription"].to_pylist()) == ["nested", "two"]
+
+
+def test_stream(here: SparkSession, dump: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, state = str(tmp_path / "out"), str(tmp_path / "state")
+    assert main(["spark", "stream", *dump, "--output", out, "--checkpoint", state, "--once"]) == 0
+    assert "batch 0: 4 documents" in capsys.readouterr().err
+    streamed = pyarrow.parquet.read_table(out)
+    assert sorted(filter(None, streamed["matches"].to_pylist())) == [["nested"], ["two"]]
+
+
+def test_stream_against_a_table(
+    here: SparkSession, dump: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = SubscriptionTable(here, str(tmp_path / "table"))
+    table.add([("all", "//article")])
+    out, state, broken = (str(tmp_path / name) for name in ("out", "state", "broken"))
+    (tmp_path / "dump" / "b.xml").write_bytes(b"<d><article>cut off")
+    dump[1] = table.path
+    options = ["--output", out, "--checkpoint", state, "--dead-letters", broken, "--once"]
+    assert main(["spark", "stream", *dump, *options]) == 0
+    assert pyarrow.parquet.read_table(out)["matches"].to_pylist() == [["all"]] * 4
+    assert pyarrow.parquet.read_table(broken)["xml"].to_pylist() == [b"<article>cut off"]
+
+
+def test_bad_subscriptions_are_listed(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "alerts.tsv").write_text("good\t//a\nbad\t//a[\n")
+    (tmp_path / "a.xml").write_text("<b/>")
+    common = ["spark", "match", "-s", str(tmp_path / "alerts.tsv"), str(tmp_path / "a.xml"), "--output"]
+    assert main([*common, str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "'bad'" in said
+    assert "--skip-errors" in said
+    assert main([*common, str(tmp_path / "out"), "--skip-errors"]) == 1
+    assert "'bad'" in capsys.readouterr().err
+
+
+def test_an_output_that_is_there_is_kept(
+    here: SparkSession, dump: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("kept")
+    assert main(["spark", "match", *dump, "--output", str(tmp_path / "out")]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert main(["spark", "match", *dump, "--output", str(tmp_path / "out2"), "--quiet"]) == 0
+    assert main(["spark", "match", *dump, "--output", str(tmp_path / "out2"), "--overwrite"]) == 0
+    assert (tmp_path / "out" / "mine").read_text() == "kept"
+
+
+def test_documents_that_are_not_there(
+    here: SparkSession, dump: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump[2] = str(tmp_path / "none")
+    for options in (dump, dump[:3]):
+        assert main(["spark", "match", *options, "--output", str(tmp_path / "out")]) == 2
+        said = capsys.readouterr().err
+        assert "none" in said
+        assert "exist" in said
+        assert "Traceback" not in said
