@@ -36,3 +36,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """Programs that make a session get that of the tests, and leave it running."""
+    monkeypatch.setattr(type(spark), "stop", lambda self: None)
+    return spark

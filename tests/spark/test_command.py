@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
-    """Commands use the session of the tests, and leave it running."""
-    monkeypatch.setattr(type(spark), "stop", lambda self: None)
-    return spark
-
-
-@pytest.fixture
 def dump(tmp_path: Path) -> list[str]:
     """The arguments that all commands have in common here."""
     (tmp_path / "alerts.tsv").write_text("two\t//article[@id = 2]\nnested\t/article/article\n")
@@ -102,3 +95,19 @@ def test_documents_that_are_not_there(
         assert "none" in said
         assert "exist" in said
         assert "Traceback" not in said
+
+
+def test_demo(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "demo"
+    assert main(["demo", "--documents", "12", "--subscriptions", "200", "--output", str(output)]) == 0
+    said = capsys.readouterr().out
+    assert "100 subscriptions added while it runs, version 2" in said
+    assert "micro-batch 3: 3 documents, version 2" in said
+    assert sorted(path.name for path in output.iterdir()) == ["matches", "report.html", "stream"]
+    batch = {row.uri: row.matches for row in here.read.parquet(str(output / "matches")).collect()}
+    stream = {row.uri: row for row in here.read.parquet(str(output / "stream")).collect()}
+    assert sorted(batch) == sorted(stream)
+    for uri, row in stream.items():
+        known = [id for id in batch[uri] if row.batch_id > 1 or int(id.partition("-")[2]) <= 100]
+        assert row.matches == known
+    assert "Where the time went" in (output / "report.html").read_text()

@@ -1,15 +1,39 @@
-"""`xsift demo`: the main job on generated data, with what it found and where the time went."""
+"""`xsift demo`: the main job on generated data, on local Spark, with what it found and where the time went.
+
+News documents and subscriptions are made, matched in one batch, and then as a stream in which subscriptions are added
+while it runs. The matches are kept as Parquet, and a short HTML report beside them.
+"""
 
 from __future__ import annotations
 
 import argparse
+import html
+import os
+import shutil
+import sys
+import tempfile
 import time
-from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import xsift
+import pyarrow as pa
+import pyarrow.parquet
+
 from xsift.cli import EXIT_OK
-from xsift.cli.common import progress
+from xsift.cli.common import plural, progress
+from xsift.errors import XsiftError
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from xsift.spark import Compiled
+
+FILES = 4
+BATCH_SECONDS = 120.0  # a micro-batch that takes longer than this is given up
+POPULAR = 5
+REPORT = "report.html"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,59 +41,233 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--documents", type=int, default=2000, help="news documents to make; default: 2,000")
     parser.add_argument("--subscriptions", type=int, default=100_000, help="subscriptions to make; default: 100,000")
     parser.add_argument("--engine", default="auto", help="see `xsift engines`; default: auto")
+    parser.add_argument("--master", default="local[*]", help="default: local[*]")
+    parser.add_argument("--output", default="build/demo", metavar="FOLDER", help="default: build/demo")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Generates, matches, and shows; returns the exit code."""
-    clock = _Clock()
-    documents = list(DocumentGenerator(DocumentParameters(dtd="nitf", number=arguments.documents, size_bytes=4000)))
-    clock.note(
-        f"{len(documents):,} news documents, {sum(map(len, documents)) / len(documents):,.0f} bytes each, made"
-    )
-    texts = SubscriptionGenerator(SubscriptionParameters(dtd="nitf", number=arguments.subscriptions))
-    rows = [
-        (f"subscriber-{number}", text) for number, text in enumerate(progress(texts, "subscriptions", len(texts)), 1)
-    ]
-    clock.note(f"{len(rows):,} subscriptions made, such as {rows[1][1]}")
-    subscriptions = xsift.Subscriptions()
-    subscriptions.add_many(rows)
-    matcher = subscriptions.matcher(arguments.engine)
-    seconds = clock.note(f"parsed and indexed on engine {matcher.engine}: {matcher.reason}")
-    print(f"           {len(rows) / seconds:,.0f} subscriptions a second")
-    matched = Counter[int]()
-    for match in progress(matcher.match_many(documents), "documents", len(documents)):
-        matched.update(match.rows.tolist())
-    seconds = clock.note(f"matched: {matched.total():,} matches, {matched.total() / len(documents):,.0f} a document")
-    pairs = len(documents) * len(rows) / seconds
-    print(f"           {len(documents) / seconds:,.0f} documents a second: {pairs:,.0f} pairs with a subscription")
-    _show_popular(matched, rows)
-    _show_fragment(matcher, documents, matched)
+    from xsift.spark import make_session
+
+    if arguments.documents < FILES or arguments.subscriptions < 2:
+        raise XsiftError("bad-option", f"the demo takes {FILES} documents and 2 subscriptions at least")
+    output = _output(arguments.output)
+    demo = Demo(arguments.documents, arguments.subscriptions)
+    with tempfile.TemporaryDirectory(prefix="xsift-demo-") as folder:
+        work = Path(folder)
+        rows = _make(demo, work)
+        spark = make_session(arguments.master, progress=sys.stderr.isatty())
+        demo.note(f"Spark started on {arguments.master}")
+        try:
+            _batch(spark, demo, work, output, rows, arguments.engine)
+            _stream(spark, demo, work, output, rows, arguments.engine)
+        finally:
+            spark.stop()
+    (output / REPORT).write_text(page(demo), encoding="utf-8")
+    print(f"\nParquet: {output / 'matches'} and {output / 'stream'}\nReport:  {output / REPORT}")
     return EXIT_OK
 
 
-class _Clock:
-    def __init__(self) -> None:
-        self._last = time.perf_counter()
+@dataclass
+class Demo:
+    """What was done, how long it took, and what was found."""
+
+    documents: int
+    subscriptions: int
+    steps: list[tuple[float, str]] = field(default_factory=list)
+    matches: int = 0
+    documents_per_second: float = 0.0
+    popular: list[tuple[str, int, str]] = field(default_factory=list)
+    """Subscriptions that were satisfied most often: id, documents, expression."""
+    batches: list[tuple[int, int, int, float]] = field(default_factory=list)
+    """Micro-batches: version of the subscriptions, documents, matches, seconds."""
+    _last: float = field(default_factory=time.perf_counter)
 
     def note(self, text: str) -> float:
         """Prints what was done since the last note, and how long it took."""
         seconds = time.perf_counter() - self._last
-        print(f"{seconds:8.2f} s {text}", flush=True)
+        print(f"{seconds:8.2f} s  {text}", flush=True)
+        self.steps.append((seconds, text))
         self._last = time.perf_counter()
         return seconds
 
 
-def _show_popular(matched: Counter[int], rows: list[tuple[str, str]]) -> None:
-    print("\nThe most often satisfied, and some of the rarest:")
-    ranking = matched.most_common()
-    for row, count in ranking[:3] + ranking[-3:]:
-        print(f"  {count:6,} documents  {rows[row][0]:18}  {rows[row][1]}")
+def _output(path: str) -> Path:
+    """The folder for what is kept. One that is not from an earlier demo is left alone."""
+    output = Path(path)
+    if output.exists() and not output.is_dir():
+        raise XsiftError("output-exists", f"{path} is no folder", hint="--output names another")
+    if output.is_dir() and os.listdir(output) and not (output / REPORT).exists():
+        raise XsiftError("output-exists", f"{path} has other files in it", hint="--output names another folder")
+    output.mkdir(parents=True, exist_ok=True)
+    for name in ("matches", "stream"):
+        shutil.rmtree(output / name, ignore_errors=True)
+    # From here on the folder is known to be a demo's, however this one ends.
+    (output / REPORT).write_text("<!doctype html><title>xsift demo</title>This demo has not ended yet.\n")
+    return output
 
 
-def _show_fragment(matcher: xsift.Matcher, documents: list[bytes], matched: Counter[int]) -> None:
-    """What `select` gives: the bytes to deliver to one subscriber."""
-    print("\nFragments of the first document, for some of its subscribers:")
-    selected = matcher.select(documents[0])
-    for id, nodes in [item for item in selected.items() if item[1]][5:8]:
-        fragment = documents[0][nodes[0].start : nodes[0].end].decode()
-        print(f"  {id} gets {nodes[0].path}: {fragment[:70]}{'…' if len(fragment) > 70 else ''}")
+def _make(demo: Demo, work: Path) -> pa.Table:
+    """Writes the documents into files, and returns the subscriptions."""
+    parameters = DocumentParameters(dtd="nitf", number=demo.documents, size_bytes=4000)
+    documents = list(progress(DocumentGenerator(parameters), "documents", demo.documents))
+    (work / "news").mkdir()
+    for number in range(FILES):
+        part = documents[number::FILES]
+        names = pa.array([f"news-{number + place * FILES}" for place in range(len(part))])
+        table = pa.table({"uri": names, "xml": pa.array(part, pa.binary())})
+        pyarrow.parquet.write_table(table, work / "news" / f"{number}.parquet")
+    size = sum(map(len, documents)) / len(documents)
+    demo.note(f"{plural(len(documents), 'news document')} made, {size:,.0f} bytes each")
+    # A condition and a branch each: what people ask for matches few documents.
+    wanted = SubscriptionParameters(dtd="nitf", number=demo.subscriptions, conditions=1, nested_paths=1)
+    texts = SubscriptionGenerator(wanted)
+    made = list(progress(texts, "subscriptions", len(texts)))
+    demo.note(f"{plural(len(made), 'subscription')} made, such as {made[1]}")
+    return pa.table({"id": [f"subscriber-{number}" for number in range(1, len(made) + 1)], "xpath": made})
+
+
+def _batch(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.Table, engine: str) -> None:
+    """Matches all documents at once."""
+    from xsift.spark import compile_subscriptions, match_documents
+
+    print("\nA batch")
+    compiled = compile_subscriptions(spark, rows, engine=engine)
+    demo.note(f"compiled and shipped: {compiled}")
+    documents = spark.read.parquet(str(work / "news"))
+    documents.transform(match_documents, subscriptions=compiled, id="uri").write.parquet(str(output / "matches"))
+    demo.note("matched, and written as Parquet; Python workers started for it")
+    _again(demo, documents, compiled)
+    written = spark.read.parquet(str(output / "matches"))
+    demo.matches = _matches_in(written)
+    top = written.selectExpr("explode(matches) as id").groupBy("id").count().orderBy("count", "id", ascending=False)
+    expressions = dict(zip(rows["id"].to_pylist(), rows["xpath"].to_pylist(), strict=True))
+    demo.popular = [(str(row[0]), int(row[1]), expressions[row[0]]) for row in top.limit(POPULAR).collect()]
+    demo.note(f"{plural(demo.matches, 'match')} counted, and which subscriptions were satisfied most often:")
+    for id, count, expression in demo.popular:
+        print(f"            {count:6,} documents  {id:18}  {expression}")
+
+
+def _again(demo: Demo, documents: DataFrame, compiled: Compiled) -> None:
+    """Matches once more, now that the workers have the index: what a job that runs for longer does."""
+    from xsift.spark import match_documents
+
+    documents.transform(match_documents, subscriptions=compiled).write.format("noop").mode("overwrite").save()
+    seconds = demo.note("matched once more, with workers that have the index")
+    demo.documents_per_second = demo.documents / seconds
+    pairs = demo.documents_per_second * demo.subscriptions
+    print(f"            {demo.documents_per_second:,.0f} documents a second: {pairs:,.0f} pairs with a subscription")
+
+
+def _matches_in(written: DataFrame) -> int:
+    row = written.selectExpr("sum(size(matches))").first()
+    return int(row[0] or 0) if row is not None else 0
+
+
+def _stream(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.Table, engine: str) -> None:
+    """Matches the same documents a file at a time, while subscriptions are added."""
+    from xsift.spark import SubscriptionTable, match_stream
+
+    print("\nA stream")
+    table = SubscriptionTable(spark, str(work / "subscriptions"))
+    half = rows.num_rows // 2
+    table.add(rows.slice(0, half))
+    demo.note(f"a table of {plural(half, 'subscription')} written, version 1")
+    inbox = work / "inbox"
+    inbox.mkdir()
+    query = match_stream(
+        spark.readStream.schema("uri string, xml binary").parquet(str(inbox)),
+        subscriptions=table,
+        sink=str(output / "stream"),
+        checkpoint=str(work / "checkpoint"),
+        engine=engine,
+    )
+    try:
+        for number in range(FILES):
+            if number == FILES // 2:
+                table.add(rows.slice(half))
+                demo.note(f"{plural(rows.num_rows - half, 'subscription')} added while it runs, version 2")
+            (work / "news" / f"{number}.parquet").rename(inbox / f"{number}.parquet")
+            _wait(query, number + 1)
+            _describe(spark, demo, work, output, number)
+    finally:
+        query.stop()
+
+
+def _wait(query: Any, batches: int) -> None:
+    """Returns when so many micro-batches have been done; raises an error if that takes too long."""
+    deadline = time.monotonic() + BATCH_SECONDS
+    while sum(1 for progress in query.recentProgress if progress.numInputRows) < batches:
+        failed = query.exception()
+        if failed is not None:
+            raise failed
+        if time.monotonic() > deadline:
+            raise XsiftError("demo-timeout", f"a micro-batch did not end within {BATCH_SECONDS:.0f} s")
+        time.sleep(0.05)
+
+
+def _describe(spark: SparkSession, demo: Demo, work: Path, output: Path, number: int) -> None:
+    from xsift.spark import versions_used
+
+    version = versions_used(spark, str(work / "checkpoint"))[number]
+    written = spark.read.parquet(str(output / "stream" / f"batch_id={number}"))
+    documents, matches = written.count(), _matches_in(written)
+    seconds = demo.note(
+        f"micro-batch {number}: {plural(documents, 'document')}, version {version}, {plural(matches, 'match')}"
+    )
+    demo.batches.append((version, documents, matches, seconds))
+
+
+STYLE = """
+:root{color-scheme:light dark;--line:#8883;--bar:#2b7de9;--quiet:#777}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1{margin-bottom:0}h2{margin-top:2rem}.lead{color:var(--quiet);margin-top:0}
+dl{display:flex;flex-wrap:wrap;gap:1rem 2.5rem;margin:1.5rem 0}
+dt{color:var(--quiet);font-size:.85rem}dd{margin:0;font-size:1.6rem;font-weight:600}
+table{border-collapse:collapse}th{text-align:left;font-weight:600}
+td,th{padding:.3rem 1.2rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.bar{min-width:12rem}
+.bar i{display:block;height:.7rem;margin-top:.4rem;min-width:1px;background:var(--bar);border-radius:2px}
+code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
+"""
+
+
+def page(demo: Demo) -> str:
+    """The report."""
+    total = sum(seconds for seconds, _ in demo.steps)
+    longest = max((seconds for seconds, _ in demo.steps), default=0.0) or 1.0
+    figures = [
+        ("documents", f"{demo.documents:,}"),
+        ("subscriptions", f"{demo.subscriptions:,}"),
+        ("matches", f"{demo.matches:,}"),
+        ("documents a second", f"{demo.documents_per_second:,.0f}"),
+        ("seconds in all", f"{total:.0f}"),
+    ]
+    head = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
+    times = "".join(
+        f'<tr><td class=n>{seconds:.2f} s<td class=bar><i style="width:{100 * seconds / longest:.1f}%"></i>'
+        f"<td>{html.escape(text.rstrip(':'))}"
+        for seconds, text in demo.steps
+    )
+    found = "".join(
+        f"<tr><td class=n>{count:,}<td>{html.escape(id)}<td><code>{html.escape(expression)}</code>"
+        for id, count, expression in demo.popular
+    )
+    batches = "".join(
+        f"<tr><td class=n>{number}<td class=n>{version}<td class=n>{documents:,}<td class=n>{matches:,}"
+        f"<td class=n>{seconds:.2f} s"
+        for number, (version, documents, matches, seconds) in enumerate(demo.batches)
+    )
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        f"<title>xsift demo</title><style>{STYLE}</style><h1>xsift demo</h1>"
+        "<p class=lead>News documents against standing XPath subscriptions, on local Spark."
+        f"<dl>{head}</dl><h2>Where the time went</h2><table>{times}</table>"
+        "<h2>Satisfied most often</h2>"
+        f"<table><tr><th class=n>documents<th>subscriber<th>expression{found}</table>"
+        "<h2>The stream</h2><p>Half of the subscriptions are there from the beginning (version 1); "
+        "the others are added while it runs (version 2)."
+        "<table><tr><th class=n>micro-batch<th class=n>version<th class=n>documents<th class=n>matches"
+        f"<th class=n>time{batches}</table>\n"
+    )

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import signal
 import sys
 import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
@@ -80,11 +85,31 @@ def run(arguments: argparse.Namespace) -> int:
     )
     register_sources(spark)
     try:
-        return _match(spark, arguments) if arguments.action == "match" else _stream(spark, arguments)
+        with _on_signals(_interrupt):
+            return _match(spark, arguments) if arguments.action == "match" else _stream(spark, arguments)
     except PySparkException as error:
         raise _explained(error, arguments) from error
     finally:
-        spark.stop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the JVM cannot be asked any more, after an interrupt
+            spark.stop()
+
+
+@contextmanager
+def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
+    """Has control-C and `kill` call a handler, instead of Spark's own, which calls the JVM in the middle of another
+    call to it."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def _interrupt(*_: object) -> None:
+    logging.disable()  # else py4j logs the call that is cut off here
+    raise KeyboardInterrupt
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
@@ -158,18 +183,20 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
         engine=arguments.engine,
         trigger={"availableNow": True} if arguments.once else None,
     )
-    try:
-        _follow(query, arguments.quiet)
-    except KeyboardInterrupt:
+    interrupts: list[int] = []
+    with _on_signals(lambda number, _: interrupts.append(number)):
+        _follow(query, arguments.quiet, interrupts)
         query.stop()
+    if interrupts and not arguments.quiet:
+        print("stopped; the same command goes on from here", file=sys.stderr)
     return EXIT_OK
 
 
-def _follow(query: Any, quiet: bool) -> None:
-    """Prints a line for each micro-batch, until the query ends."""
+def _follow(query: Any, quiet: bool, interrupts: list[int]) -> None:
+    """Prints a line for each micro-batch, until the query ends or is to end."""
     shown = -1
     while True:
-        ended = query.awaitTermination(1)
+        ended = query.awaitTermination(1) or bool(interrupts)
         for progress in query.recentProgress:
             if progress.batchId > shown and progress.numInputRows:
                 shown = progress.batchId

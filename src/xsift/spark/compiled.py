@@ -176,18 +176,17 @@ def compile_table(
         shards = _shards_needed(groups, engine, memory_bytes)
     parts: list[Part] = []
     failed: list[tuple[str, XsiftError]] = []
-    sizes, count = [], 0
+    count = 0
     for rows, mapping in groups:
         for number in range(shards if rows.num_rows else 0):
             begin, end = (rows.num_rows * n // shards for n in (number, number + 1))
             made = Subscriptions(namespaces=mapping)
             failed += made.add_many(rows.slice(begin, end - begin), errors=errors)
-            matcher = made.matcher(engine)
-            parts.append(ship(spark, matcher))
-            sizes.append(parts[-1].size_bytes + sum(matcher.memory().values()))
+            parts.append(ship(spark, made.matcher(engine)))
             count += len(made)
     sharded = shards > 1 and len(parts) > 1
-    return Compiled(tuple(parts), sharded, count, (max if sharded else sum)(sizes or [0]), tuple(failed))
+    sizes = [part.size_bytes for part in parts] or [0]
+    return Compiled(tuple(parts), sharded, count, (max if sharded else sum)(sizes), tuple(failed))
 
 
 def _shards_needed(groups: list[tuple[pa.Table, Mapping[str, str]]], engine: str, memory_bytes: int) -> int:
@@ -199,8 +198,9 @@ def _shards_needed(groups: list[tuple[pa.Table, Mapping[str, str]]], engine: str
         sample = rows.take(pa.array(np.arange(0, rows.num_rows, step))) if step > 1 else rows
         made = Subscriptions(namespaces=mapping)
         made.add_many(sample, errors="collect")
-        held = sum(made.matcher(engine).memory().values()) + sum(made.memory().values())
-        total += held * (rows.num_rows / max(1, sample.num_rows))
+        path, size_bytes = _saved(made.matcher(engine))
+        path.unlink()
+        total += size_bytes * (rows.num_rows / max(1, sample.num_rows))
     return max(1, math.ceil(total / memory_bytes))
 
 
@@ -219,9 +219,8 @@ def _by_namespaces(table: pa.Table, namespaces: Mapping[str, str]) -> Iterator[t
 
 
 def _ship_whole(spark: SparkSession, subscriptions: Subscriptions, engine: str) -> Compiled:
-    matcher = subscriptions.matcher(engine)
-    part = ship(spark, matcher)
-    return Compiled((part,), False, len(subscriptions), part.size_bytes + sum(matcher.memory().values()))
+    part = ship(spark, subscriptions.matcher(engine))
+    return Compiled((part,), False, len(subscriptions), part.size_bytes)
 
 
 def _ship_saved(spark: SparkSession, saved: Matcher | str | os.PathLike[str], shards: int | None) -> Compiled:
@@ -233,7 +232,7 @@ def _ship_saved(spark: SparkSession, saved: Matcher | str | os.PathLike[str], sh
         )
     matcher = saved if isinstance(saved, Matcher) else Matcher.load(saved)
     part = ship(spark, matcher)
-    return Compiled((part,), False, len(matcher), part.size_bytes + sum(matcher.memory().values()))
+    return Compiled((part,), False, len(matcher), part.size_bytes)
 
 
 def ship(spark: SparkSession, matcher: Matcher) -> Part:
@@ -242,16 +241,21 @@ def ship(spark: SparkSession, matcher: Matcher) -> Part:
 
     A classic session hands out the file itself whenever an executor asks for it, so it stays until the driver ends.
     """
-    folder = _folder()
-    handle, saved = tempfile.mkstemp(dir=folder)
-    os.close(handle)
-    matcher.save(saved)
-    with open(saved, "rb") as file:
+    saved, size_bytes = _saved(matcher)
+    with saved.open("rb") as file:
         digest = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
-    named = folder / f"xsift-{digest}.xsift"
-    os.replace(saved, named)
+    named = saved.replace(saved.with_name(f"xsift-{digest}.xsift"))
     spark.addArtifacts(str(named), file=True)
-    return Part(named.name, named.stat().st_size)
+    return Part(named.name, size_bytes)
+
+
+def _saved(matcher: Matcher) -> tuple[Path, int]:
+    """A matcher saved in a file of the driver, and what a worker holds that loads it: the file, which workers of a
+    machine share, and what an engine makes anew from it."""
+    handle, name = tempfile.mkstemp(dir=_folder())
+    os.close(handle)
+    matcher.save(name)
+    return Path(name), os.path.getsize(name) + sum(Matcher.load(name).memory().values())
 
 
 @cache

@@ -37,7 +37,6 @@ REBUILD_SHARE = 0.5  # a layer is built anew when more than this share of its ro
 class _Layer:
     rows: pa.Table
     part: Part
-    index_bytes: int
     removed: npt.NDArray[np.bool_]
 
     @property
@@ -79,7 +78,7 @@ class LiveSubscriptions:
             self._version = version
             logger.info("subscriptions at version %d: %d in %d layers", version, self._count(), len(self._layers))
         parts = tuple(layer.current_part() for layer in self._layers)
-        return Compiled(parts, False, self._count(), sum(layer.index_bytes for layer in self._layers))
+        return Compiled(parts, False, self._count(), sum(layer.part.size_bytes for layer in self._layers))
 
     def _count(self) -> int:
         return sum(layer.live for layer in self._layers)
@@ -109,7 +108,5 @@ class LiveSubscriptions:
         if failed:
             bad = pa.array([id for id, _ in failed], pa.string())
             rows = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=bad)))
-        matcher = made.matcher(self._engine)
-        part = ship(spark, matcher)
-        size = part.size_bytes + sum(matcher.memory().values())
-        return [_Layer(rows, part, size, np.zeros(rows.num_rows, dtype=bool))]
+        part = ship(spark, made.matcher(self._engine))
+        return [_Layer(rows, part, np.zeros(rows.num_rows, dtype=bool))]

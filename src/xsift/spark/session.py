@@ -6,8 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from xsift.errors import XsiftError
 from xsift.spark.batch import BATCH_BYTES, BATCH_SETTING
 
 if TYPE_CHECKING:
@@ -45,4 +47,13 @@ def make_session(
         )
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise XsiftError(
+            "no-java",
+            "Spark could not start Java",
+            hint="install Java 17 (Debian: openjdk-17-jre-headless), or set JAVA_HOME",
+        ) from error

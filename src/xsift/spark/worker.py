@@ -40,7 +40,8 @@ Ends = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """A saved matcher, by the name of the file that was shipped, and the rows of it that do not count any more."""
+    """A saved matcher, by the name of the file that was shipped, and the rows of it that do not count any more.
+    `size_bytes` is what a worker holds of it, most of it shared with other workers of its machine."""
 
     name: str
     size_bytes: int
@@ -85,9 +86,6 @@ class Task:
     label: str | None = None
     shard: str | None = None
     """The column with the number of the part to use, when each row is for one part alone."""
-    key: str | None = None
-    """The column with the number of the document, when parts are merged later; other columns travel with part 0
-    only."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
