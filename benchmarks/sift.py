@@ -31,7 +31,6 @@ def run(scale: float) -> None:
     _growth(scale)
     _index(scale)
     _changes(scale)
-    _duplicates(scale)
 
 
 def subscriptions_of(texts: Sequence[str]) -> xsift.Subscriptions:
@@ -226,16 +225,4 @@ def _changes(scale: float) -> None:
     print(
         f"\n  {changes / seconds:,.0f} additions and removals a second into {len(texts):,}, a snapshot every 2,000, "
         f"while another thread matched {matched[0] / seconds:,.0f} documents a second"
-    )
-
-
-def _duplicates(scale: float) -> None:
-    number = int(5_000_000 * scale)
-    texts = distinct("nitf", max(1, number // 30))
-    subscriptions = subscriptions_of([text for text in texts for _ in range(30)])
-    measured = Measured(subscriptions.matcher("sift"), documents_of("nitf", 50))
-    matches = _mean(measured.matches)
-    print(
-        f"\n  {len(texts) * 30:,} subscriptions, {len(texts):,} of them distinct: {matches:,.0f} matches a document, "
-        f"{measured.matching:,.0f} µs, {measured.matching * 1000 / max(1.0, matches):.1f} ns a match"
     )
