@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import xsift
 from tests.support import DESCENDANT, Element, Twig, differences, random_element, random_twig
 from xsift.document.events import Document
 from xsift.engines.afilter import AFilter
@@ -471,6 +472,20 @@ def test_tuples_are_lazy() -> None:
     assert len(list(filters.engine.tuples(document, 0, limit=10))) == 10
     assert list(filters.engine.tuples(document, 0, limit=0)) == []
     assert list(filters.engine.tuples(document, 1)) == []
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
+def test_tuples_through_a_matcher(deployment: str) -> None:
+    subscriptions = xsift.Subscriptions()
+    for id, xpath in {"pairs": "//a//b", "children": "/a/*/b", "none": "//b//a"}.items():
+        subscriptions.add(id, xpath)
+    matcher = subscriptions.matcher(engine="afilter", deployment=deployment)
+    found = matcher.tuples("<a><a><b/></a><b><b/></b></a>")
+    assert {id: sorted(tuples) for id, tuples in found.items()} == {
+        "pairs": [(1, 3), (1, 4), (1, 5), (2, 3)],
+        "children": [(1, 2, 3), (1, 4, 5)],
+    }
+    assert [len(tuples) for tuples in matcher.tuples("<a>" * 40 + "<b/>" + "</a>" * 40, limit=3).values()] == [3]
 
 
 def test_tuples_say_what_they_cannot_do() -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from lxml import etree
 
+import xsift
 from tests.support import Element, differences, random_element, random_twig
 from xsift.document.events import Document
 from xsift.engines.bfilter import BFilter
@@ -336,6 +337,17 @@ def test_select_says_which_part_matched() -> None:
     assert bench.engine.select(document, 0, names.index("b")) == [3, 9]
     assert bench.engine.select(document, 0, names.index("c")) == [4, 8, 10]
     assert bench.engine.counters()["states visited"] == 0  # a selection is not counted as matching
+
+
+def test_select_through_a_matcher() -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("c", "//a[b]/c")
+    subscriptions.add("a", "//a[b][c]")
+    subscriptions.add("none", "//a[x]/c")
+    xml = b"<r><a><b/><c/></a><a><c/></a><a><c/><b/><c>2</c></a></r>"
+    selected = subscriptions.matcher(engine="bfilter").select(xml)
+    assert {id: [node.number for node in nodes] for id, nodes in selected.items()} == {"c": [4, 8, 10], "a": [2, 7]}
+    assert xml[selected["c"][-1].start : selected["c"][-1].end] == b"<c>2</c>"
 
 
 def test_select_refuses_what_is_not_there() -> None:
