@@ -1,0 +1,115 @@
+"""sift: its cache of states, its shared sub-patterns, and an index that is saved and restored."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.engines.recursive import recursive_differences
+from tests.support import Element, differences, random_element, random_twig
+from xsift.engines.reference import Evaluation, Tree
+from xsift.engines.sift import Sift
+from xsift.errors import EngineError
+from xsift.xpath import Symbols, patterns
+
+CACHES = [0, 3000, 20_000, 1 << 27]
+
+
+@pytest.mark.parametrize("cache_bytes", CACHES)
+@pytest.mark.parametrize("kind", ["linear", "twigs", "ordered"])
+def test_the_answer_does_not_depend_on_the_cache(cache_bytes: int, kind: str) -> None:
+    for seed in range(4):
+        for compare in (differences, recursive_differences):
+            engine = Sift(cache_bytes=cache_bytes)
+            found = compare(engine, random.Random(seed), 8, linear=kind == "linear", ordered=kind == "ordered")
+            assert not found, found[:5]
+
+
+def test_a_full_cache_is_emptied_and_filled_again() -> None:
+    symbols = Symbols()
+    engine = Sift(cache_bytes=1000)
+    for text in ("//a//b/c", "//*/b//c", "/a/*//b", "//c//a"):
+        for pattern in patterns(text, symbols):
+            engine.add(pattern)
+    rng = random.Random(1)
+    for _ in range(50):
+        engine.match(random_element(rng, size=30).document(symbols))
+    counters = engine.counters()
+    assert counters["flushes"] > 0
+    assert counters["states made"] > counters["flushes"]
+
+
+def test_states_are_made_once_for_equal_paths() -> None:
+    symbols = Symbols()
+    engine = Sift()
+    for pattern in patterns("//a//b", symbols):
+        engine.add(pattern)
+    document = Element("a", children=[Element("b"), Element("b"), Element("b")]).document(symbols)
+    engine.match(document)
+    made = engine.counters()["states made"]
+    engine.match(document)
+    assert engine.counters()["states made"] == made
+
+
+def test_deep_recursion_needs_few_states() -> None:
+    """Below some depth nothing new becomes active, so the automaton comes back to states that it has."""
+    symbols = Symbols()
+    engine = Sift()
+    for text in ("//a//b//a", "//b/a//b", "/a/b//a/b"):
+        for pattern in patterns(text, symbols):
+            engine.add(pattern)
+    element = Element("a")
+    for level in range(200):
+        element = Element("ab"[level % 2], children=[element])
+    assert len(engine.match(element.document(symbols))) == 2
+    assert engine.counters()["states made"] < 30
+
+
+def test_equal_sub_patterns_are_kept_once() -> None:
+    symbols = Symbols()
+    sizes = []
+    for number in (1000, 2000):
+        engine = Sift()
+        for top in range(number):
+            for pattern in patterns(f"/r{top % 500}/s{top // 500}[x[y][z]]/w", symbols):
+                engine.add(pattern)
+        sizes.append(engine.memory()["sub-patterns"] / number)
+    assert sizes[1] < 250  # bytes a twig: its top, its edges and its place in a list, not the four names below it
+
+
+def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
+    rng = random.Random(7)
+    symbols = Symbols()
+    engine = Sift()
+    kept = {}
+    for _ in range(300):
+        pattern = random_twig(rng).pattern(symbols, rng.random() < 0.3)
+        if pattern not in kept.values():
+            kept[engine.add(pattern)] = pattern
+    for key in rng.sample(sorted(kept), 50):
+        engine.remove(key)
+        del kept[key]
+    restored = Sift()
+    restored.restore(engine.saved())
+    assert len(restored) == len(kept)
+    for round_number in range(30):
+        if round_number == 15:  # the arrays of a restored index belong to the file: a change must copy them
+            for key in rng.sample(sorted(kept), 50):
+                restored.remove(key)
+                del kept[key]
+            for _ in range(50):
+                pattern = random_twig(rng).pattern(symbols, rng.random() < 0.3)
+                if pattern not in kept.values():
+                    kept[restored.add(pattern)] = pattern
+        document = random_element(rng, size=40).document(symbols)
+        tree = Tree(document.events)
+        expected = sorted(key for key, pattern in kept.items() if Evaluation(pattern, tree).matches())
+        assert restored.match(document).tolist() == expected
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(EngineError, match="cache_bytes"):
+        Sift(cache_bytes=-1)
+    with pytest.raises(EngineError, match="unknown-option"):
+        Sift(other=1)
