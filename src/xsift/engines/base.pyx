@@ -102,9 +102,8 @@ cdef class Engine:
             self.begin(scratch)
             while True:
                 number = document.fill()
-                if number == 0:
+                if number == 0 or self.feed(scratch, document.codes.data(), number):
                     break
-                self.feed(scratch, document.codes.data(), number)
             self.finish(scratch, &keys)
             if not is_sorted(keys.begin(), keys.end()):
                 sort(keys.begin(), keys.end())

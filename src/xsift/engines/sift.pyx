@@ -1,9 +1,10 @@
 """`sift`: xsift's own engine.
 
-The idea. (1) All root-to-step paths share one automaton, determinised lazily (sift_dfa.pyx): an element costs one look-up, and
-what its state accepts is reported once a document. (2) A twig is decided bottom-up below its first branching step, over
-sub-patterns that all twigs share (sift_twigs.pyx): when an element is closed, the edges that hold for it trigger the few nodes
-worth a look. (3) Results are bits, set in any order and read in ascending order.
+The idea. (1) All root-to-step paths share one automaton, determinised lazily (sift_dfa.pyx): an element costs one
+look-up, and what its state accepts is reported once a document. (2) A twig is decided bottom-up below its first
+branching step, over sub-patterns that all twigs share (sift_twigs.pyx): when an element is closed, the edges that hold
+for it trigger the few nodes worth a look. (3) Results are bits, set in any order and read in ascending order. (4) When
+every pattern has matched, or the root's name leads nowhere, the rest of the document is not looked at.
 
 What came from where. The shared automaton with its `//` loops is YFilter's. That work starts at the rarest
 part of a pattern and is spent only when a leaf was met is AFilter's trigger; choosing the part by
@@ -22,7 +23,7 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.nfa cimport PathNfa
-from xsift.engines.sift_dfa cimport DfaState, LazyDfa, Part
+from xsift.engines.sift_dfa cimport NO_LOOPS, DfaState, LazyDfa, Part
 from xsift.engines.sift_twigs cimport Edge, OrderedUse, Trigger, TwigIndex, TwigNode, name_bit
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.tables cimport Array, FlatMap, pack
@@ -65,6 +66,7 @@ cdef class SiftScratch(Scratch):
     cdef vector[uint64_t] bits         # by key: matched in this document
     cdef vector[uint8_t] blocks        # by BLOCK words of `bits`: some are not zero
     cdef vector[int32_t] found         # room for all keys
+    cdef int64_t undecided             # patterns that have not matched yet
     cdef uint32_t epoch                # numbers the documents
     # For twigs only, by level.
     cdef vector[vector[int32_t]] records   # the edges that hold so far for each open element, with repetitions
@@ -228,6 +230,7 @@ cdef class Sift(Engine):
         if scratch.symbols.size():
             self.forget_document(scratch)
         scratch.stack.assign(1, 0)
+        scratch.undecided = self.pattern_count
         scratch.closed = 0
         scratch.epoch += 1
         if scratch.epoch == 0:
@@ -268,7 +271,9 @@ cdef class Sift(Engine):
         return 0
 
     cdef inline void matched(self, SiftScratch scratch, int32_t key) noexcept nogil:
-        scratch.bits[key >> 6] |= <uint64_t>1 << (key & 63)
+        cdef uint64_t bit = <uint64_t>1 << (key & 63)
+        scratch.undecided -= (scratch.bits[key >> 6] & bit) == 0
+        scratch.bits[key >> 6] |= bit
         scratch.blocks[key >> 12] = 1
 
     cdef inline bint is_matched(self, SiftScratch scratch, int32_t key) noexcept nogil:
@@ -281,11 +286,15 @@ cdef class Sift(Engine):
         for i in range(number):
             if codes[i] >= 0:
                 self.start_tag(scratch, codes[i])
+                if scratch.undecided == 0 or (scratch.stack.size() == 2 and self.leads_nowhere(scratch)):
+                    return 1
                 if twigs:
                     self.open_record(scratch)
             elif codes[i] == END:
                 if twigs:
                     self.close_record(scratch)
+                    if scratch.undecided == 0:
+                        return 1
                 scratch.stack.pop_back()
                 scratch.symbols.pop_back()
             elif twigs:
@@ -293,6 +302,19 @@ cdef class Sift(Engine):
                 if <size_t>condition < self.twigs.condition_edge.size() and self.twigs.condition_edge[condition] >= 0:
                     scratch.records[scratch.symbols.size() - 1].push_back(self.twigs.condition_edge[condition])
         return 0
+
+    cdef bint leads_nowhere(self, SiftScratch scratch) noexcept nogil:
+        """Whether nothing can match in or below the innermost element any more."""
+        cdef const DfaState* state = &scratch.dfa.states[scratch.stack.back()]
+        cdef const Part* part
+        cdef int32_t i
+        if state.loops != NO_LOOPS:
+            return False
+        for i in range(state.parts, state.parts_end):
+            part = &scratch.dfa.parts[scratch.dfa.part_lists[i]]
+            if part.loops > part.live or part.accepts > part.marked:
+                return False
+        return True
 
     cdef inline int start_tag(self, SiftScratch scratch, symbol_t symbol) except -1 nogil:
         cdef int32_t state = scratch.dfa.known(scratch.stack.back(), symbol)
@@ -322,6 +344,8 @@ cdef class Sift(Engine):
         cdef const int32_t* pool = scratch.dfa.pool.data()
         cdef uint64_t* bits = scratch.bits.data()
         cdef uint8_t* blocks = scratch.blocks.data()
+        cdef int64_t undecided = scratch.undecided
+        cdef uint64_t bit
         cdef Part* part
         cdef int32_t i, key
         cdef int64_t j
@@ -333,8 +357,11 @@ cdef class Sift(Engine):
             part.reported_at = scratch.epoch
             for j in range(part.accepts, part.end):
                 key = pool[j]
-                bits[key >> 6] |= <uint64_t>1 << (key & 63)
+                bit = <uint64_t>1 << (key & 63)
+                undecided -= (bits[key >> 6] & bit) == 0
+                bits[key >> 6] |= bit
                 blocks[key >> 12] = 1
+        scratch.undecided = undecided
 
     # Twigs: what holds below an element is collected while it is open, and decided when it is closed.
 
