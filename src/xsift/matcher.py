@@ -146,15 +146,16 @@ class Matcher:
     _ids_cache: pa.LargeStringArray = pa.array([], pa.large_string())
 
     def _match_batch(self, documents: Sequence[Source]) -> list[Match]:
-        sources = [self._rereadable(document) for document in documents]
+        sources = [self._rereadable(document) for document in documents] if self._verifies else documents
         with self._worker() as worker:
             found = worker.match_batch(sources)
         rows, ends, errors = self._verified(found, lambda number: _as_bytes(sources[number])[0])
-        starts = [0, *ends.tolist()]
-        return [
-            Match(rows[starts[number] : starts[number + 1]], self._rows.ids_of, errors.get(number))
-            for number in range(len(sources))
-        ]
+        make_ids = self._rows.ids_of
+        matches, begin = [], 0
+        for number, end in enumerate(ends.tolist()):
+            matches.append(Match(rows, begin, end, make_ids, errors.get(number) if errors else None))
+            begin = end
+        return matches
 
     def _matching_rows(self, document: Source, encoding: str | None) -> npt.NDArray[np.int32]:
         source = self._rereadable(document)

@@ -33,18 +33,28 @@ class Match:
     with.
     """
 
-    __slots__ = ("_ids", "_make_ids", "error", "rows")
+    __slots__ = ("_begin", "_end", "_ids", "_make_ids", "_rows", "error")
 
     def __init__(
         self,
         rows: npt.NDArray[np.int32],
+        begin: int,
+        end: int,
         make_ids: Callable[[npt.NDArray[np.int32]], list[str]],
         error: DocumentError | None = None,
     ) -> None:
-        self.rows = rows
-        self.error = error
+        # Its rows are cut out of those of the batch when they are asked for: small documents are many.
+        self._rows = rows
+        self._begin = begin
+        self._end = end
         self._make_ids = make_ids
         self._ids: list[str] | None = None
+        self.error = error
+
+    @property
+    def rows(self) -> npt.NDArray[np.int32]:
+        """The subscriptions as numbers, ascending: places in `Matcher.ids`."""
+        return self._rows[self._begin : self._end]
 
     @property
     def ids(self) -> list[str]:
@@ -54,7 +64,7 @@ class Match:
         return self._ids
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self._end - self._begin
 
     def __repr__(self) -> str:
         return f"Match(error={self.error!r})" if self.error else f"Match({self.ids!r})"
