@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 import xsift
 from tests.spark.data import expected, interests, news
 from xsift.spark import compile_subscriptions, match_documents
+from xsift.spark.batch import _tasks_a_shard
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +61,39 @@ def test_sharded_equals_unsharded(spark: SparkSession, documents: DataFrame, sub
     assert answers(match_documents(documents, subscriptions=compiled)) == EXPECTED
     rows = match_documents(documents, subscriptions=compiled, output="rows").collect()
     assert_rows(rows)
+
+
+def test_a_document_that_one_part_cannot_verify(spark: SparkSession) -> None:
+    """The reader takes this document and libxml2 does not, so only subscriptions that it verifies fail."""
+    table = spark.createDataFrame(
+        [(1, '<a xmlns:q="not a uri"><b/><b/></a>'), (2, "<a><b/></a>")], "number int, xml string"
+    )
+    rows = [("plain", "//b", {"n": "urn:n"}), ("counted", "//a[count(b) > 1]", None)]
+    layered = spark.createDataFrame(rows, "id string, xpath string, namespaces map<string,string>")
+    for subscriptions, shards in ((layered, None), (layered.drop("namespaces"), 2)):
+        matched = match_documents(table, subscriptions=subscriptions, shards=shards)
+        assert answers(matched) == {1: (None, "not-verifiable"), 2: (["plain"], None)}
+        for output in ("rows", "nodes"):
+            found = match_documents(table, subscriptions=subscriptions, shards=shards, output=output).collect()  # type: ignore[arg-type]
+            assert [row.error.code for row in found if row.number == 1 and row.error] == ["not-verifiable"]
+            assert [row.subscription for row in found if row.number == 2] == ["plain"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "tasks"),
+    [
+        ({}, 200),
+        ({"spark.sql.shuffle.partitions": "7", "spark.master": "local[2]"}, 7),
+        ({"spark.sql.shuffle.partitions": "200", "spark.master": "local[2]"}, 8),
+        ({"spark.master": "local[3,4]"}, 12),
+        ({"spark.master": "local"}, 4),
+        ({"spark.master": "yarn", "spark.executor.instances": "5", "spark.executor.cores": "2"}, 40),
+        ({"spark.master": "spark://host:7077"}, 200),
+    ],
+)
+def test_tasks_a_shard(settings: dict[str, str], tasks: int) -> None:
+    session: Any = SimpleNamespace(conf=settings)
+    assert _tasks_a_shard(session) == tasks
 
 
 def test_shards_follow_from_memory(spark: SparkSession, subscriptions: DataFrame) -> None:

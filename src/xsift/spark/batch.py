@@ -10,6 +10,8 @@ each document gets first.
 from __future__ import annotations
 
 import logging
+import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +33,7 @@ BATCH_SETTING, BATCH_BYTES, BATCH_DEFAULTS = (
     "4m",
     ("64MB", "67108864", "67108864b"),
 )
+TASKS_SETTING, TASKS_DEFAULT, TASKS_A_CORE = "spark.sql.shuffle.partitions", "200", 4
 KEY, SHARD, TARGET = "__xsift_key", "__xsift_shard", "__xsift_target"
 
 
@@ -129,15 +132,29 @@ def _choose_batch_size(spark: SparkSession) -> None:
         logger.info("%s set to %s for this session", BATCH_SETTING, BATCH_BYTES)
 
 
+def _tasks_a_shard(spark: SparkSession) -> int:
+    """How many tasks share the documents of a shard: spark.sql.shuffle.partitions if it was set, else some for each
+    core. Spark's 200 would be 200 for each shard, and starting a Python task costs more than matching a few
+    documents."""
+    partitions = spark.conf.get(TASKS_SETTING, None) or TASKS_DEFAULT
+    if partitions != TASKS_DEFAULT:
+        return max(1, int(partitions))
+    local = re.match(r"local(?:\[(\d+|\*)[,\]]|$)", spark.conf.get("spark.master", None) or "")
+    if local:
+        cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    else:
+        executors, each = (spark.conf.get(f"spark.executor.{name}", None) for name in ("instances", "cores"))
+        cores = int(executors) * int(each or 1) if executors else int(partitions)
+    return min(int(partitions), TASKS_A_CORE * cores)
+
+
 def _match_sharded(documents: DataFrame, compiled: Compiled, settings: dict[str, Any], schema: Any) -> DataFrame:
     """Each document goes to one task for each shard. Tasks are numbered shard by shard, and Spark starts them in that
     order, so that workers are mostly at the same shard, load each once, and share its pages."""
     from pyspark.sql import functions as sql
     from pyspark.sql.types import LongType, StructField, StructType
 
-    shards = len(compiled.parts)
-    spark = documents.sparkSession
-    slots = max(1, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+    shards, slots = len(compiled.parts), _tasks_a_shard(documents.sparkSession)
     numbered = documents.withColumn(KEY, sql.monotonically_increasing_id())
     spread = numbered.withColumn(SHARD, sql.explode(sql.sequence(sql.lit(0), sql.lit(shards - 1))))
     target = sql.col(SHARD) * slots + sql.pmod(sql.xxhash64(KEY), sql.lit(slots)).cast("int")

@@ -105,8 +105,11 @@ class Task:
         values, ends, errors = _matches(_undeclared(documents), parts, loaded)
         if errors and self.on_error == "fail":
             raise self._labelled(batch, *min(errors.items()))
+        # A document that cannot be read is reported with the first shard only. One that cannot be verified may be
+        # fine for the other shards: it is reported with each shard where it is not.
+        told = errors if first else {n: error for n, error in errors.items() if error.code == "not-verifiable"}
         if self.output == "nodes":
-            yield from self._nodes(batch, parts, loaded, ends, errors if first else {})
+            yield from self._nodes(batch, parts, loaded, ends, told)
             return
         missing = _missing(documents, errors)
         begin = 0
@@ -116,11 +119,12 @@ class Task:
             part = batch.slice(begin, end - begin)
             found = values.slice(low, high - low)
             counts = np.diff(ends[taken] - low, prepend=0)
-            failed = {number - begin: error for number, error in errors.items() if begin <= number < end}
+            shown = errors if self.output == "matches" else told
+            failed = {number - begin: error for number, error in shown.items() if begin <= number < end}
             if self.output == "matches":
                 yield self._lists(part, found, counts, missing[taken], failed)
             else:
-                yield self._rows(part, found, counts, failed if first else {})
+                yield self._rows(part, found, counts, failed)
 
     def _labelled(self, batch: pa.RecordBatch, number: int, error: DocumentError) -> DocumentError:
         name = f"document {batch[self.label][number].as_py()!r}" if self.label else f"row {number + 1} of a batch"
@@ -238,8 +242,13 @@ def _matches(
     counts = [np.diff(ends, prepend=0) for _, ends in found]
     numbers = np.concatenate([np.repeat(np.arange(len(documents)), count) for count in counts])
     order = np.argsort(numbers, kind="stable")
+    totals: Ends = np.sum(counts, axis=0, dtype=np.int64)
+    if errors:  # a document that one part could not verify has no matches of the others either
+        broken = list(errors)
+        order = order[~np.isin(numbers[order], broken)]
+        totals[broken] = 0
     values = pa.concat_arrays([values for values, _ in found]).take(pa.array(order))
-    return values, np.cumsum(np.sum(counts, axis=0), dtype=np.int64), errors
+    return values, np.cumsum(totals, dtype=np.int64), errors
 
 
 def _without(rows: Rows, ends: Ends, removed: Rows, count: int) -> tuple[Rows, Ends]:
