@@ -105,6 +105,17 @@ def test_shards_follow_from_memory(spark: SparkSession, subscriptions: DataFrame
     assert "shards" in str(split)
 
 
+def test_shards_are_found_by_trying(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows, by which the number is judged, are all alike and take next to nothing; the others do not."""
+    monkeypatch.setattr("xsift.spark.compiled.SAMPLE_ROWS", 500)
+    texts = ["//a"] * 500 + [f"//b{number}[c{number} = {number}]/d{number}" for number in range(1500)]
+    rows = pa.table({"id": [str(number) for number in range(2000)], "xpath": texts})
+    whole = compile_subscriptions(spark, rows, shards=1).index_bytes
+    split = compile_subscriptions(spark, rows, worker_memory_bytes=whole // 2)
+    assert split.index_bytes <= whole // 2
+    assert split.subscriptions == 2000
+
+
 def assert_rows(rows: list[Any]) -> None:
     """One row a match, one a broken document, none for the rest."""
     found: dict[int, list[str]] = {}

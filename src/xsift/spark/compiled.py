@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from xsift.errors import SubscriptionError, XsiftError
@@ -42,6 +41,8 @@ saved one."""
 Errors = Literal["raise", "collect"]
 DEFAULT_WORKER_MEMORY_BYTES = 2 * 2**30
 REPORTED_ERRORS = 20
+SAMPLE_ROWS = 50_000  # by which the number of shards is judged first
+SHARD_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -170,41 +171,75 @@ def compile_table(
     shards: int | None,
     memory_bytes: int,
 ) -> Compiled:
-    """Compiles a table, one shard after the other, so that the driver holds one index at a time."""
+    """Compiles a table, one shard after the other, so that the driver holds one index at a time. If `shards` is not
+    given, it is found by trying: the size of an index is not in proportion to its rows."""
     groups = list(_by_namespaces(table, namespaces))
-    if shards is None:
-        shards = _shards_needed(groups, engine, memory_bytes)
+    if shards is not None:
+        return _compile_shards(spark, groups, engine, errors, shards)
+    shards = _shards_needed(groups, engine, memory_bytes)
+    for _ in range(SHARD_ATTEMPTS):
+        try:
+            return _compile_shards(spark, groups, engine, errors, shards, memory_bytes)
+        except _TooLarge as found:
+            logger.info("%d shards are too large: %d bytes of index", shards, found.size_bytes)
+            shards = min(table.num_rows, math.ceil(shards * max(1.2, 1.1 * found.size_bytes / memory_bytes)))
+    return _compile_shards(spark, groups, engine, errors, shards)
+
+
+class _TooLarge(Exception):
+    """A worker would hold more than it may."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(size_bytes)
+        self.size_bytes = size_bytes
+
+
+Group = tuple[pa.Table, Mapping[str, str]]
+
+
+def _compile_shards(
+    spark: SparkSession,
+    groups: list[Group],
+    engine: str,
+    errors: Errors,
+    shards: int,
+    limit_bytes: int | None = None,
+) -> Compiled:
+    """Compiles and ships so many shards of each group. Raises _TooLarge as soon as a worker would hold more than
+    `limit_bytes` and there is something left to split."""
     parts: list[Part] = []
     failed: list[tuple[str, XsiftError]] = []
-    count = 0
+    count = held_bytes = 0
     for rows, mapping in groups:
         for number in range(shards if rows.num_rows else 0):
             begin, end = (rows.num_rows * n // shards for n in (number, number + 1))
             made = Subscriptions(namespaces=mapping)
             failed += made.add_many(rows.slice(begin, end - begin), errors=errors)
-            parts.append(ship(spark, made.matcher(engine)))
+            path, size_bytes = _saved(made.matcher(engine))
+            held_bytes = max(held_bytes, size_bytes) if shards > 1 else held_bytes + size_bytes
+            if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:
+                path.unlink()
+                raise _TooLarge(held_bytes)
+            parts.append(_shipped(spark, path, size_bytes))
             count += len(made)
-    sharded = shards > 1 and len(parts) > 1
-    sizes = [part.size_bytes for part in parts] or [0]
-    return Compiled(tuple(parts), sharded, count, (max if sharded else sum)(sizes), tuple(failed))
+    return Compiled(tuple(parts), shards > 1 and len(parts) > 1, count, held_bytes, tuple(failed))
 
 
-def _shards_needed(groups: list[tuple[pa.Table, Mapping[str, str]]], engine: str, memory_bytes: int) -> int:
-    """How many shards fit a worker each, judged by a sample of the subscriptions: the index of all may not fit here
-    either."""
+def _shards_needed(groups: list[Group], engine: str, memory_bytes: int) -> int:
+    """About how many shards fit a worker each, judged by a piece of the subscriptions: the index of all may not fit
+    here either."""
     total = 0.0
     for rows, mapping in groups:
-        step = max(1, rows.num_rows // 50_000)
-        sample = rows.take(pa.array(np.arange(0, rows.num_rows, step))) if step > 1 else rows
+        piece = rows.slice(0, SAMPLE_ROWS)
         made = Subscriptions(namespaces=mapping)
-        made.add_many(sample, errors="collect")
+        made.add_many(piece, errors="collect")
         path, size_bytes = _saved(made.matcher(engine))
         path.unlink()
-        total += size_bytes * (rows.num_rows / max(1, sample.num_rows))
+        total += size_bytes * (rows.num_rows / max(1, piece.num_rows))
     return max(1, math.ceil(total / memory_bytes))
 
 
-def _by_namespaces(table: pa.Table, namespaces: Mapping[str, str]) -> Iterator[tuple[pa.Table, Mapping[str, str]]]:
+def _by_namespaces(table: pa.Table, namespaces: Mapping[str, str]) -> Iterator[Group]:
     """The rows that share a mapping of prefixes, with that mapping: the job's, and on top of it their own."""
     if "namespaces" not in table.column_names:
         yield table, namespaces
@@ -241,7 +276,10 @@ def ship(spark: SparkSession, matcher: Matcher) -> Part:
 
     A classic session hands out the file itself whenever an executor asks for it, so it stays until the driver ends.
     """
-    saved, size_bytes = _saved(matcher)
+    return _shipped(spark, *_saved(matcher))
+
+
+def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
     with saved.open("rb") as file:
         digest = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
     named = saved.replace(saved.with_name(f"xsift-{digest}.xsift"))
