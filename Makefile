@@ -25,10 +25,10 @@ build: setup ## compile the kernels after a change
 demo: setup ## the main job on generated data
 	@$(PYTHON) -m xsift.cli demo
 
-test: setup ## every test but those on Spark
-	@$(PYTHON) -m pytest --ignore tests/spark
+test: setup ## every test
+	@$(PYTHON) -m pytest
 
-test-spark: setup ## the tests on Spark
+test-spark: setup ## the tests on Spark alone
 	@$(PYTHON) -m pytest tests/spark
 
 lint: setup ## ruff and mypy --strict
