@@ -192,8 +192,9 @@ cdef class SegmentBuilder:
 cdef class Plan:
     """What a matcher's workers share."""
 
-    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always):
+    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always, bint validate=True):
         self.segments = tuple(segments)
+        self.validate = validate
         self.native = all(segment.engine.native for segment in self.segments)
         self.kinds.assign(kinds.shape[0], DELIVER)
         if kinds.shape[0]:
@@ -407,6 +408,18 @@ cdef class Worker:
             after = seconds()
             self.match_seconds += after - before
             before = after
+            if self.is_decided():
+                self.reader.skip_rest(self.plan.validate)
+                self.parse_seconds += seconds() - before
+                return 0
+
+    cdef bint is_decided(self) noexcept nogil:
+        """Whether no segment needs more events."""
+        cdef uint8_t decided
+        for decided in self.decided:
+            if not decided:
+                return False
+        return True
 
     cdef int match_in_python(self) except -1:
         """For plans with an engine in plain Python, which wants the whole document at once."""
