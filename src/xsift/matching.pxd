@@ -53,6 +53,7 @@ cdef class Worker:
     cdef bint is_decided(self) noexcept nogil
     cdef int match_in_python(self) except -1
     cdef int finish(self, size_t segment) except -1 nogil
+    cdef int deliver_keys(self, vector[int32_t]* rows) except -1 nogil
     cdef int deliver(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
     cdef int mark(self, size_t segment) except -1 nogil
     cdef void mark_row(self, int32_t row) noexcept nogil

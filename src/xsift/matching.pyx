@@ -6,7 +6,7 @@ engine. Rows are collected as bits, so they come out once each and ascending, ho
 """
 
 from libc.string cimport memcpy
-from libcpp.algorithm cimport is_sorted
+from libcpp.algorithm cimport is_sorted, sort
 from libcpp.vector cimport vector
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
@@ -343,12 +343,11 @@ cdef class Worker:
                 self.match_in_python()
         else:
             self.feed_all()
+            if self.plan.plain:
+                return self.deliver_keys(rows)
             if self.plan.direct:
                 self.finish(0)
                 if is_sorted(self.keys.begin(), self.keys.end()):
-                    if self.plan.plain:
-                        rows.insert(rows.end(), self.keys.begin(), self.keys.end())
-                        return 0
                     return self.deliver(rows, candidates)
                 self.mark(0)
             else:
@@ -362,6 +361,14 @@ cdef class Worker:
     cdef int finish(self, size_t number) except -1 nogil:
         self.keys.clear()
         return (<Segment>self.segment_at[number]).engine.finish(<Scratch>self.scratch_at[number], &self.keys)
+
+    cdef int deliver_keys(self, vector[int32_t]* rows) except -1 nogil:
+        """The keys are the rows."""
+        cdef size_t before = rows.size()
+        (<Segment>self.segment_at[0]).engine.finish(<Scratch>self.scratch_at[0], rows)
+        if not is_sorted(rows.begin() + before, rows.end()):
+            sort(rows.begin() + before, rows.end())
+        return 0
 
     cdef int deliver(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         """The rows of the patterns in `keys`, ascending, without marks: what most sets need."""
