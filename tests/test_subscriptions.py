@@ -281,3 +281,35 @@ def test_limits_are_options() -> None:
     with pytest.raises(xsift.DocumentError) as caught:
         matcher.match("<a><a><a><a/></a></a></a>")
     assert caught.value.code == "too-deep"
+
+
+LONG = b"<p/>" * 100_000  # more than is read at a time
+BROKEN_AFTER = b"<news>" + LONG + b"<unclosed></news>"
+
+
+@pytest.mark.parametrize("expression", ["/news", "/report//p", "/report[a]/b"])
+def test_what_is_left_is_checked_once_all_is_decided(expression: str) -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("alice", expression)
+    with pytest.raises(xsift.DocumentError, match="tag-mismatch"):
+        subscriptions.matcher().match(BROKEN_AFTER)
+
+
+@pytest.mark.parametrize("expression", ["/news", "/report//p", "/report[a]/b"])
+def test_what_is_left_is_not_read_without_validation(expression: str) -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("alice", expression)
+    matcher = subscriptions.matcher(validate=False)
+    expected = ["alice"] if expression == "/news" else []
+    for _ in range(2):
+        assert matcher.match(BROKEN_AFTER) == expected
+        assert matcher.match(b"<report><a/><b><p/></b></report>") == (["alice"] if not expected else [])
+    assert [match.ids for match in matcher.match_many([io.BytesIO(BROKEN_AFTER), BROKEN_AFTER])] == [expected] * 2
+
+
+def test_what_is_not_decided_is_read_without_validation_too() -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("alice", "/news")
+    subscriptions.add("bob", "//unclosed")
+    with pytest.raises(xsift.DocumentError):
+        subscriptions.matcher(validate=False).match(BROKEN_AFTER)

@@ -59,6 +59,7 @@ class Matcher:
         engine: str,
         options: Mapping[str, Any],
         reason: str,
+        validate: bool,
     ) -> None:
         self.engine = engine
         self.options = dict(options)
@@ -68,7 +69,7 @@ class Matcher:
         self._symbols = symbols
         self._namespaces = dict(namespaces)
         self._built = list(built)
-        self._plan = make_plan(rows, built)
+        self._plan = make_plan(rows, built, validate)
         self._index = DocumentIndex(symbols, [part.conditions for part in built if len(part.conditions)])
         self._verifier = Verifier(rows, compiler, namespaces)
         self._selector = Selector(rows, symbols, self._verifier, namespaces)
@@ -307,7 +308,7 @@ class Matcher:
         storage.write(path, facts, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, limits: Limits | None = None) -> Matcher:
+    def load(cls, path: str | os.PathLike[str], *, limits: Limits | None = None, validate: bool = True) -> Matcher:
         """The matcher that was saved in a file. Raises StorageError if it is no such file, or is damaged.
 
         The file is mapped: processes that load the same one share its memory. As with a pickle, load only files that
@@ -334,6 +335,7 @@ class Matcher:
             engine=engine,
             options=facts["options"],
             reason=reason,
+            validate=validate,
         )
 
 

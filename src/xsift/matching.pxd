@@ -28,6 +28,7 @@ cdef class Plan:
     cdef vector[uint8_t] kinds        # by row: RowKind
     cdef vector[int32_t] always       # rows that every document passes
     cdef readonly bint native         # whether every engine is
+    cdef bint validate                # whether what is left of a document that is decided is checked
     cdef bint direct                  # one segment, which keeps order, and no rows that always pass
     cdef bint plain                   # moreover its keys are rows, all of them to be delivered
 
@@ -49,8 +50,10 @@ cdef class Worker:
     # Matches what the reader was opened on; appends rows that match, and rows to verify, both ascending.
     cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
     cdef int feed_all(self) except -1 nogil
+    cdef bint is_decided(self) noexcept nogil
     cdef int match_in_python(self) except -1
     cdef int finish(self, size_t segment) except -1 nogil
+    cdef int deliver_keys(self, vector[int32_t]* rows) except -1 nogil
     cdef int deliver(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
     cdef int mark(self, size_t segment) except -1 nogil
     cdef void mark_row(self, int32_t row) noexcept nogil

@@ -40,7 +40,11 @@ class Plan:
     row_count: int
     verifies: bool
     def __init__(
-        self, segments: Iterable[Segment], kinds: npt.NDArray[np.uint8], always: npt.NDArray[np.int32]
+        self,
+        segments: Iterable[Segment],
+        kinds: npt.NDArray[np.uint8],
+        always: npt.NDArray[np.int32],
+        validate: bool = True,
     ) -> None: ...
     def kind(self, row: int) -> int: ...
     def removed_rows(self, number: int) -> npt.NDArray[np.uint8]: ...

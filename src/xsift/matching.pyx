@@ -6,7 +6,7 @@ engine. Rows are collected as bits, so they come out once each and ascending, ho
 """
 
 from libc.string cimport memcpy
-from libcpp.algorithm cimport is_sorted
+from libcpp.algorithm cimport is_sorted, sort
 from libcpp.vector cimport vector
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
@@ -192,8 +192,9 @@ cdef class SegmentBuilder:
 cdef class Plan:
     """What a matcher's workers share."""
 
-    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always):
+    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always, bint validate=True):
         self.segments = tuple(segments)
+        self.validate = validate
         self.native = all(segment.engine.native for segment in self.segments)
         self.kinds.assign(kinds.shape[0], DELIVER)
         if kinds.shape[0]:
@@ -342,12 +343,11 @@ cdef class Worker:
                 self.match_in_python()
         else:
             self.feed_all()
+            if self.plan.plain:
+                return self.deliver_keys(rows)
             if self.plan.direct:
                 self.finish(0)
                 if is_sorted(self.keys.begin(), self.keys.end()):
-                    if self.plan.plain:
-                        rows.insert(rows.end(), self.keys.begin(), self.keys.end())
-                        return 0
                     return self.deliver(rows, candidates)
                 self.mark(0)
             else:
@@ -361,6 +361,14 @@ cdef class Worker:
     cdef int finish(self, size_t number) except -1 nogil:
         self.keys.clear()
         return (<Segment>self.segment_at[number]).engine.finish(<Scratch>self.scratch_at[number], &self.keys)
+
+    cdef int deliver_keys(self, vector[int32_t]* rows) except -1 nogil:
+        """The keys are the rows."""
+        cdef size_t before = rows.size()
+        (<Segment>self.segment_at[0]).engine.finish(<Scratch>self.scratch_at[0], rows)
+        if not is_sorted(rows.begin() + before, rows.end()):
+            sort(rows.begin() + before, rows.end())
+        return 0
 
     cdef int deliver(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         """The rows of the patterns in `keys`, ascending, without marks: what most sets need."""
@@ -407,6 +415,18 @@ cdef class Worker:
             after = seconds()
             self.match_seconds += after - before
             before = after
+            if self.is_decided():
+                self.reader.skip_rest(self.plan.validate)
+                self.parse_seconds += seconds() - before
+                return 0
+
+    cdef bint is_decided(self) noexcept nogil:
+        """Whether no segment needs more events."""
+        cdef uint8_t decided
+        for decided in self.decided:
+            if not decided:
+                return False
+        return True
 
     cdef int match_in_python(self) except -1:
         """For plans with an engine in plain Python, which wants the whole document at once."""

@@ -121,7 +121,7 @@ class Segments:
                 )
 
 
-def make_plan(rows: Rows, built: Iterable[Built]) -> Plan:
+def make_plan(rows: Rows, built: Iterable[Built], validate: bool) -> Plan:
     """What a matcher does with each row, now."""
     built = list(built)
     flags = rows.flags_of_rows()
@@ -130,7 +130,7 @@ def make_plan(rows: Rows, built: Iterable[Built]) -> Plan:
         kinds[list(part.relaxed)] = VERIFY
     kinds[rows.removed_rows() == 1] = REMOVED
     always = np.flatnonzero((flags & ALWAYS != 0) & (kinds != REMOVED)).astype(np.int32)
-    return Plan([part.segment for part in built], kinds, always)
+    return Plan([part.segment for part in built], kinds, always, validate)
 
 
 def choose_engine(name: str) -> tuple[str, str]:

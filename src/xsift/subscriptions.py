@@ -163,11 +163,14 @@ class Subscriptions:
 
     # Matchers
 
-    def matcher(self, engine: str = "auto", *, limits: Limits | None = None, **options: Any) -> Matcher:
+    def matcher(
+        self, engine: str = "auto", *, limits: Limits | None = None, validate: bool = True, **options: Any
+    ) -> Matcher:
         """A frozen snapshot that matches documents. What follows `engine` are options of that engine.
 
-        `limits` bounds what a document may cost. Later changes of the set do not show in the matcher: ask for
-        another one; it shares with this one whatever did not change.
+        `limits` bounds what a document may cost. With `validate=False` the rest of a document is not read once every
+        subscription is decided, so that an error there goes unnoticed. Later changes of the set do not show in the
+        matcher: ask for another one; it shares with this one whatever did not change.
         """
         name, reason = choose_engine(engine)
         key = (name, *sorted(options.items()))
@@ -184,6 +187,7 @@ class Subscriptions:
             engine=name,
             options=options,
             reason=reason,
+            validate=validate,
         )
 
 

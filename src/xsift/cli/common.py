@@ -91,10 +91,11 @@ def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptio
 
 def load_matcher(arguments: argparse.Namespace) -> xsift.Matcher:
     """The matcher that the options ask for."""
+    validate = not getattr(arguments, "no_validate", False)
     if arguments.subscriptions.endswith(".xsift"):
-        return xsift.Matcher.load(arguments.subscriptions)
+        return xsift.Matcher.load(arguments.subscriptions, validate=validate)
     subscriptions, _ = load_subscriptions(arguments)
-    return subscriptions.matcher(arguments.engine, **engine_options(arguments))
+    return subscriptions.matcher(arguments.engine, validate=validate, **engine_options(arguments))
 
 
 def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:

@@ -45,6 +45,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "jsonl", "parquet"], help="default: by --output's name, or text")
     parser.add_argument("--output", metavar="FILE", help="where to write; default: standard output")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="match on N threads; default: 1")
+    parser.add_argument(
+        "--no-validate",
+        action="store_true",
+        help="do not read the rest of a document once every subscription is decided, nor see what is wrong there",
+    )
     parser.add_argument("--save", metavar="FILE", help="also save the compiled matcher (.xsift), for the next time")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
 

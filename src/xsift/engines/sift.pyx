@@ -34,15 +34,9 @@ import numpy as np
 
 from xsift.errors import EngineError
 
-cdef extern from *:
-    """
-    // Writes base + i for each bit i that is set, ascending; returns where it stopped.
-    static inline int32_t* write_bits(uint64_t word, int32_t base, int32_t* to) {
-        for (; word; word &= word - 1) *to++ = base + __builtin_ctzll(word);
-        return to;
-    }
-    """
-    int32_t* write_bits(uint64_t word, int32_t base, int32_t* to) noexcept nogil
+cdef extern from "bits.hpp" namespace "xsift" nogil:
+    size_t SLACK
+    int32_t* take_bits(uint64_t* words, size_t count, int32_t base, int32_t* to)
 
 cdef enum Counter:
     STATES_MADE
@@ -53,6 +47,7 @@ cdef enum:
     LINEAR = -1            # in `pattern_top`: the pattern is a path, accepted by its NFA state
     FREE = -2
     BLOCK = 64              # words of `bits` that are looked through together
+    FEW_PATTERNS = 4096     # one document may match all of so many
     FIRST_COMPACTION = 256  # a record is rid of repetitions when it gets longer than this
     DEFAULT_CACHE_BYTES = 128 * 1024 * 1024
 
@@ -66,6 +61,7 @@ cdef class SiftScratch(Scratch):
     cdef vector[uint64_t] bits         # by key: matched in this document
     cdef vector[uint8_t] blocks        # by BLOCK words of `bits`: some are not zero
     cdef vector[int32_t] found         # room for all keys
+    cdef bint counts_down              # whether `undecided` is kept: only if it may reach 0
     cdef int64_t undecided             # patterns that have not matched yet
     cdef uint32_t epoch                # numbers the documents
     # For twigs only, by level.
@@ -226,11 +222,12 @@ cdef class Sift(Engine):
             scratch.answered.assign(self.nfa.states.size() if self.twigs.top_count else 0, 0)
             scratch.bits.resize(blocks * BLOCK, 0)
             scratch.blocks.resize(blocks, 0)
-            scratch.found.resize(self.pattern_top.size())
+            scratch.found.resize(self.pattern_top.size() + SLACK)
         if scratch.symbols.size():
             self.forget_document(scratch)
         scratch.stack.assign(1, 0)
         scratch.undecided = self.pattern_count
+        scratch.counts_down = self.pattern_count <= FEW_PATTERNS
         scratch.closed = 0
         scratch.epoch += 1
         if scratch.epoch == 0:
@@ -258,15 +255,11 @@ cdef class Sift(Engine):
         """Appends what was matched, ascending, and forgets it."""
         cdef uint64_t* bits = scratch.bits.data()
         cdef int32_t* end = scratch.found.data()
-        cdef size_t block, i
+        cdef size_t block
         for block in range(scratch.blocks.size()):
-            if scratch.blocks[block] == 0:
-                continue
-            scratch.blocks[block] = 0
-            for i in range(block * BLOCK, (block + 1) * BLOCK):
-                if bits[i]:
-                    end = write_bits(bits[i], <int32_t>i * 64, end)
-                    bits[i] = 0
+            if scratch.blocks[block]:
+                scratch.blocks[block] = 0
+                end = take_bits(bits + block * BLOCK, BLOCK, <int32_t>(block * BLOCK * 64), end)
         keys.insert(keys.end(), scratch.found.data(), end)
         return 0
 
@@ -344,8 +337,6 @@ cdef class Sift(Engine):
         cdef const int32_t* pool = scratch.dfa.pool.data()
         cdef uint64_t* bits = scratch.bits.data()
         cdef uint8_t* blocks = scratch.blocks.data()
-        cdef int64_t undecided = scratch.undecided
-        cdef uint64_t bit
         cdef Part* part
         cdef int32_t i, key
         cdef int64_t j
@@ -355,13 +346,14 @@ cdef class Sift(Engine):
             if part.reported_at == scratch.epoch:
                 continue
             part.reported_at = scratch.epoch
+            if scratch.counts_down:
+                for j in range(part.accepts, part.end):
+                    self.matched(scratch, pool[j])
+                continue
             for j in range(part.accepts, part.end):
                 key = pool[j]
-                bit = <uint64_t>1 << (key & 63)
-                undecided -= (bits[key >> 6] & bit) == 0
-                bits[key >> 6] |= bit
+                bits[key >> 6] |= <uint64_t>1 << (key & 63)
                 blocks[key >> 12] = 1
-        scratch.undecided = undecided
 
     # Twigs: what holds below an element is collected while it is open, and decided when it is closed.
 

@@ -48,7 +48,7 @@ cdef class LazyDfa:
     cdef FlatMap[int32_t] states_by_hash
     cdef FlatMap[int32_t] parts_by_hash
     cdef FlatMap[int32_t] loops_by_hash
-    cdef vector[uint32_t] seen_at       # by NFA state: the last set that it was put into
+    cdef vector[uint32_t] seen_at       # by NFA state: the last set that it was found in, where sets are compared
     cdef vector[uint32_t] accepted_at   # by what states accept: the same
     cdef uint32_t set_number
     # The set being made.
@@ -58,6 +58,8 @@ cdef class LazyDfa:
     cdef vector[int32_t] marked
     cdef vector[int32_t] accepts
     cdef vector[int32_t] part_list      # the parts of the state being made
+    cdef vector[int32_t] asked          # members of a set that a name may lead on from
+    cdef vector[int32_t] reached        # where it leads
 
     # Forgets all states: the only one left, number 0, is that of a document of which nothing is read yet.
     cdef int32_t restart(self, size_t keys) except -1 nogil
@@ -72,6 +74,7 @@ cdef class LazyDfa:
     cdef int follow(self, const int32_t* members, int64_t number, symbol_t symbol) except -1 nogil
     cdef int put(self, int32_t nfa_state) except -1 nogil
     cdef int32_t intern_part(self) except -1 nogil
+    cdef void stamp_set(self) noexcept nogil
     cdef bint is_current_set(self, int32_t part) noexcept nogil
     cdef int32_t loops_below(self, int32_t above) except -2 nogil
     cdef int32_t intern_loops(self, int32_t above) except -1 nogil

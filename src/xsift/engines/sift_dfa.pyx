@@ -104,35 +104,44 @@ cdef class LazyDfa:
         return 0
 
     cdef int follow(self, const int32_t* members, int64_t number, symbol_t symbol) except -1 nogil:
-        """Puts the NFA states that a name leads to from some others into the set."""
+        """Puts the NFA states that a name leads to from some others into the set.
+
+        States and transitions lie anywhere in memory: each is asked for some time before it is looked at.
+        """
         cdef const NfaState* states = self.nfa.states.data()
-        cdef uint16_t wanted = name_bit(symbol)
+        cdef uint16_t wanted = name_bit(symbol) if symbol else 0
         cdef const NfaState* at
         cdef int64_t i
-        cdef int32_t target
+        cdef int32_t member, target
+        self.asked.clear()
+        self.reached.clear()
         for i in range(number):
             if i + AHEAD < number:
                 prefetch(&states[members[i + AHEAD]])
             at = &states[members[i]]
-            if symbol and at.names & wanted:
-                target = self.nfa.target(members[i], symbol)
-                if target >= 0:
-                    self.put(target)
+            if at.names & wanted:
+                self.nfa.transitions.prefetch(pack(members[i], symbol))
+                self.asked.push_back(members[i])
             if at.star >= 0:
-                self.put(at.star)
+                prefetch(&states[at.star])
+                self.reached.push_back(at.star)
+        for member in self.asked:
+            target = self.nfa.target(member, symbol)
+            if target >= 0:
+                prefetch(&states[target])
+                self.reached.push_back(target)
+        for target in self.reached:
+            self.put(target)
         return 0
 
     cdef int put(self, int32_t nfa_state) except -1 nogil:
         cdef const NfaState* at = &self.nfa.states[nfa_state]
-        self.seen_at[nfa_state] = self.set_number
         self.set_hash += mix64(<uint64_t>nfa_state + 1)
         if at.accepts >= 0:
-            self.accepted_at[at.accepts] = self.set_number
             self.accepts.push_back(at.accepts)
         if at.marks and nfa_state:
             self.marked.push_back(nfa_state)
         if at.descendant >= 0:
-            self.seen_at[at.descendant] = self.set_number
             self.new_loops.push_back(at.descendant)
         if at.children > (at.descendant >= 0):
             self.live.push_back(nfa_state)
@@ -147,6 +156,8 @@ cdef class LazyDfa:
         made.hash = self.set_hash >> 1  # FlatMap has one key that it cannot take
         first = self.parts_by_hash.get(made.hash, -1)
         part = first
+        if part >= 0:
+            self.stamp_set()
         while part >= 0:
             if self.is_current_set(part):
                 return part
@@ -167,6 +178,18 @@ cdef class LazyDfa:
         self.parts.push_back(made)
         self.parts_by_hash.put(made.hash, part)
         return part
+
+    cdef void stamp_set(self) noexcept nogil:
+        """Marks the members of the set that was just made, to compare others with it."""
+        cdef int32_t member
+        for member in self.live:
+            self.seen_at[member] = self.set_number
+        for member in self.new_loops:
+            self.seen_at[member] = self.set_number
+        for member in self.marked:
+            self.seen_at[member] = self.set_number
+        for member in self.accepts:
+            self.accepted_at[member] = self.set_number
 
     cdef bint is_current_set(self, int32_t part) noexcept nogil:
         """Whether a part has the members of the set that was just made. Only a leaf is told by what it accepts."""

@@ -79,6 +79,11 @@ class FlatMap {
         return slot.key == key ? &slot.value : nullptr;
     }
 
+    // Asks for the memory that a look-up of the key will need.
+    void prefetch(uint64_t key) const {
+        if (!slots.empty()) __builtin_prefetch(slots.data() + home(key));
+    }
+
     Value get(uint64_t key, Value otherwise) const {
         const Value* found = find(key);
         return found ? *found : otherwise;

@@ -53,6 +53,7 @@ cdef extern from "flat_map.hpp" namespace "xsift" nogil:
         size_t bytes()
         void clear()
         const Value* find(uint64_t key)
+        void prefetch(uint64_t key)
         Value get(uint64_t key, Value otherwise)
         void put(uint64_t key, Value value) except +
         bint erase(uint64_t key)
