@@ -8,7 +8,7 @@ matcher.match(b"<nitf>…</nitf>")
 
 from __future__ import annotations
 
-from xsift.document import Limits
+from xsift.document import DocumentStatistics, Limits, document_statistics
 from xsift.engines import EngineDescription
 from xsift.engines import describe as engines
 from xsift.errors import (
@@ -26,6 +26,7 @@ from xsift.subscriptions import Subscriptions
 
 __all__ = [
     "DocumentError",
+    "DocumentStatistics",
     "EngineDescription",
     "EngineError",
     "Explanation",
@@ -41,6 +42,7 @@ __all__ = [
     "XPathError",
     "XsiftError",
     "__version__",
+    "document_statistics",
     "engines",
 ]
 

@@ -11,16 +11,19 @@ from xsift.document.index import DocumentIndex
 from xsift.document.limits import Limits
 from xsift.document.names import ElementNames, NamedDocument
 from xsift.document.reader import Reader
+from xsift.document.statistics import DocumentStatistics, document_statistics
 from xsift.document.tree import DocumentTree
 
 __all__ = [
     "ConditionIndex",
     "Document",
     "DocumentIndex",
+    "DocumentStatistics",
     "DocumentTree",
     "ElementNames",
     "EventSource",
     "Limits",
     "NamedDocument",
     "Reader",
+    "document_statistics",
 ]

@@ -7,7 +7,7 @@ from xsift.document.expat cimport XML_Parser
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint64_t
 
-# Declarations of read_state.hpp, which explains each field. Kernels that use them include the header.
+# Declarations of read_state.hpp, which explains each field. Kernels that use them include the header, or emission.hpp.
 cdef extern from * nogil:
     """
     namespace xsift { struct ReadState; struct TextFrame; struct Part; struct NameEntry; }
@@ -55,6 +55,12 @@ cdef extern from * nogil:
     cdef cppclass ReadState "xsift::ReadState":
         ReadState() except +
         XML_Parser parser
+        cpp_bool by_scanner
+        void (*relisten)(ReadState*) noexcept nogil
+        int64_t index_shift
+        int64_t line_shift
+        int64_t first_line
+        int64_t first_column_shift
         const BytesTable* names
         const NameEntry* entries
         const Part* parts
@@ -108,9 +114,6 @@ cdef extern from * nogil:
         void leave()
         void begin_document() except +
         TextFrame* push_frame() except +
-
-# Refuses the document at hand, for a fault, or (0) because a Python exception is set.
-cdef void stop(ReadState* state, int32_t fault) noexcept nogil
 
 # Tells a newly reset parser whom to call.
 cdef void set_handlers(ReadState* state) noexcept nogil

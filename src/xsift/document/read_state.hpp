@@ -1,4 +1,5 @@
-// ReadState: everything that changes while one document is read, for the callbacks of expat (handlers.pyx).
+// ReadState: everything that changes while one document is read, by the scanner (scanner.hpp) or by the callbacks of expat
+// (handlers.pyx). What both do with it is in emission.hpp.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -61,6 +62,11 @@ struct TextFrame {
 
 struct ReadState {
     XML_Parser parser = nullptr;
+    bool by_scanner = false;                 // the scanner reads the document, not the parser
+    void (*relisten)(ReadState*) = nullptr;  // tells the parser what hears_text and hears_breaks are now
+
+    // Where the parser's input begins in the document, if it took over from the scanner in the middle. See Handover.
+    int64_t index_shift = 0, line_shift = 0, first_line = 0, first_column_shift = 0;
 
     // What is asked for; not changed here.
     const BytesTable* names = nullptr;       // expanded names; name i has entry i + 1
@@ -129,6 +135,7 @@ struct ReadState {
         last_start = -1;
         fault = FAULT_NONE;
         proper_encoding[0] = 0;
+        index_shift = line_shift = first_line = first_column_shift = 0;
         failed = suspended = entity_markup = external_subset = node_exists = hears_text = hears_breaks = false;
         open.clear();
         frames_open = strings_open = node_start = 0;

@@ -4,6 +4,7 @@ from xsift.document.events cimport EventSource
 from xsift.document.handlers cimport ReadState
 from xsift.document.index cimport DocumentIndex
 from xsift.document.names cimport ElementNames
+from xsift.document.scanner cimport Scanner
 from xsift.native.types cimport int64_t
 
 
@@ -13,10 +14,17 @@ cdef class Reader(EventSource):
     cdef readonly bint keeps_names
     cdef readonly ElementNames names  # of the document that was opened last, if keeps_names
     cdef ReadState* state
-    cdef unsigned long salt           # of expat's hash tables: not to be guessed, but costly to draw for each document
+    cdef unsigned long salt           # of hash tables: not to be guessed, but costly to draw for each document
+    cdef Scanner* scanner             # NULL if it is not to be used
 
     # The input: memory from `data` on, or a file-like object. `ended`: there is none, or all of it was parsed.
     cdef bint ended
+    cdef bint decided                 # whether it was decided who reads it:
+    cdef bint scanning                # the scanner, else expat
+    cdef int64_t offset               # of `data` in the document, while scanning
+    cdef bint exhausted               # the file has no more; known while scanning
+    cdef int64_t handed_out           # codes that fill() gave for the document
+    cdef int64_t skip                 # codes that expat gives again, and fill() does not
     cdef bint started                 # whether the parser was made ready for it
     cdef const char* data
     cdef size_t length
@@ -43,6 +51,20 @@ cdef class Reader(EventSource):
     # names are kept, no GIL. The caller keeps the memory until the document was read, or another one opened.
     cdef int open_buffer(self, const char* data, size_t length) except -1 nogil
 
+    # Finishes a document whose further events nobody wants: checks that it is well-formed and within the limits, or, unless
+    # it is to be validated, leaves it unread. Afterwards fill() gives nothing more.
+    cdef int skip_rest(self, bint validate) except -1 nogil
+
+    cdef int _decide(self) except -1 nogil
+    cdef int _scan_slice(self) except -1 nogil
+    cdef int _allow(self, int64_t end) noexcept nogil
+    cdef int _fall_back(self, int reason) except -1 nogil
+    cdef int _hand_over(self) except -1 nogil
+    cdef int _refuse_here(self) except -1 nogil
+    cdef int _drop_given(self) except -1 nogil
+    cdef int _finish(self) except -1 nogil
+    cdef int _read_more(self) except -1
+    cdef int _prepare_parser(self, const char* encoding) except -1 nogil
     cdef int _parse_slice(self) except -1 nogil
     cdef int _begin(self, const char* encoding) except -1 nogil
     cdef int _next_slice(self) except -1 nogil

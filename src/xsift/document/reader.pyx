@@ -1,9 +1,13 @@
 """Reader: from XML to events.
 
-The naive way is a tree: lxml parses the document, then conditions are tried on its nodes. A reader builds nothing. It
-has expat call back for each tag (handlers.pyx), and writes one integer for each: the symbol of the name, the conditions
-that hold, the end. A document is parsed slice by slice, so that one of any size takes constant memory, and a parser
-is used again for the next document, so that small ones cost little.
+The naive way is a tree: lxml parses the document, then conditions are tried on its nodes. A reader builds nothing, and
+writes one integer for each tag: the symbol of the name, the conditions that hold, the end. A document is read slice by
+slice, so that one of any size takes constant memory.
+
+There are two ways to read, behind the same events. The scanner (scanner.hpp) takes the usual kind of document. Whatever it does
+not take, an error included, is read by expat, which calls back for each tag (handlers.pyx): a document in memory
+from its start, a stream whose start is gone from where the scanner stopped (handover.hpp). Nobody has to know;
+document_statistics() tells.
 
 What is accepted is what lxml's default parser accepts. Nothing outside the document is ever read: a reference to an
 external entity, or to one that the document does not declare itself, is an error, even where XML lets a parser skip it
@@ -24,22 +28,30 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy
+from libcpp.string cimport string
 
 from xsift.document.conditions cimport WANTS_ATTRIBUTES
+from xsift.document.emission cimport forget_kept_names, stop
 from xsift.document.events cimport Document, EventSource
 from xsift.document.expat cimport *
 from xsift.document.handlers cimport (
-    FAULT_BYTES, FAULT_EMPTY, FAULT_NONE, FAULT_SURROGATE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers, stop,
+    FAULT_BYTES, FAULT_EMPTY, FAULT_NONE, FAULT_SURROGATE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers,
 )
 from xsift.document.index cimport DocumentIndex
 from xsift.document.names cimport ElementNames, NamedDocument
+from xsift.document.scanner cimport (
+    REASON_COUNT, REASON_ENCODING, REASON_LIMIT, REASON_OFF, SCAN_ENDED, SCAN_HUNGRY, SCAN_NO_MEMORY, SCAN_PAUSED,
+    Scanner, reading_counts, write_opening,
+)
 from xsift.native.types cimport int32_t, int64_t
 
 from xsift.document.encodings import character_table, proper_name
 from xsift.document.faults import document_error
 from xsift.document.limits import Limits
 
-cdef extern from "read_state.hpp":
+cdef extern from "handover.hpp":
+    pass
+cdef extern from "reading_counts.hpp":
     pass
 
 cdef enum:
@@ -48,6 +60,7 @@ cdef enum:
     DECLARATION = 1 << 10    # bytes that surely hold an XML declaration
     LARGEST = 1 << 30        # that expat takes at a time
     CHUNK = 1 << 18          # codes in a chunk of events, or few more
+    REREAD = 1 << 12         # an incomplete token of a stream is scanned again with each piece up to this size, then when it doubled
     WORN = 1 << 15           # a parser that read more than this in one document is replaced: its tables only grow
 
 
@@ -55,9 +68,11 @@ cdef class Reader(EventSource):
     """Reads documents, one after the other. A reader belongs to one thread at a time.
 
     `positions=True` records the byte offsets of tags, `keep_names=True` the names of elements (see ElementNames).
+    `scanner=False` has expat read every document: to compare the two.
     """
 
-    def __cinit__(self, DocumentIndex index not None, *, limits=None, bint positions=False, bint keep_names=False):
+    def __cinit__(self, DocumentIndex index not None, *, limits=None, bint positions=False, bint keep_names=False,
+                  bint scanner=True):
         self.state = new ReadState()
         self.ended = True
         self.limits = Limits() if limits is None else limits
@@ -67,6 +82,8 @@ cdef class Reader(EventSource):
         self.keeps_positions = positions
         self.keeps_names = keep_names
         self.salt = int.from_bytes(os.urandom(sizeof(self.salt)), "little") or 1
+        if scanner:
+            self.scanner = new Scanner(self.salt)
         self._take_limits()
         self._take_index()
 
@@ -74,6 +91,7 @@ cdef class Reader(EventSource):
         if self.state != NULL and self.state.parser != NULL:
             XML_ParserFree(self.state.parser)
         del self.state
+        del self.scanner
         if self.has_view:
             PyBuffer_Release(&self.view)
 
@@ -145,7 +163,7 @@ cdef class Reader(EventSource):
         self.length = length
         self.position = 0
         self.encoding_name = NULL
-        self.started = self.ended = False
+        self.decided = self.started = self.ended = False
         return 0
 
     cdef int open_text_buffer(self, const char* data, size_t length) except -1 nogil:
@@ -178,7 +196,7 @@ cdef class Reader(EventSource):
         if self.encoding is not None:
             self.encoding_name = self.encoding
         self._new_names()
-        self.started = self.ended = False
+        self.decided = self.started = self.ended = False
         return 0
 
     def _check_index(self):
@@ -251,14 +269,164 @@ cdef class Reader(EventSource):
             self.state.most_codes = CHUNK
             while not self.ended and self.codes.empty():
                 self._parse_slice()
+                if self.skip:
+                    self._drop_given()
+            self.handed_out += self.codes.size()
         finally:
             self.state.leave()
         return <Py_ssize_t>self.codes.size()
+
+    cdef int skip_rest(self, bint validate) except -1 nogil:
+        self._enter()
+        try:
+            self.state.most_codes = CHUNK
+            if not self.ended and not self.decided:
+                self._decide()
+            if self.scanning:
+                self.scanner.be_silent()
+            while validate and not self.ended:
+                self._parse_slice()
+                self.codes.clear()
+                self.offsets.clear()
+            if not self.ended:
+                self._finish()
+            self.codes.clear()
+            self.offsets.clear()
+        finally:
+            self.state.leave()
+        return 0
+
+    cdef int _decide(self) except -1 nogil:
+        """Decides who reads the document."""
+        cdef ReadState* state = self.state
+        cdef int reason = -1
+        self.decided = True
+        self.offset = self.handed_out = self.skip = 0
+        self.exhausted = False
+        if self.from_file:
+            with gil:
+                self._read_source()  # which may find that it is text
+        if self.scanner == NULL:
+            reason = REASON_OFF
+        elif self.encoding_name != NULL and not is_utf8(self.encoding_name):
+            reason = REASON_ENCODING
+        elif <int64_t>self.length > self.most_bytes or self.amplification < 2:
+            reason = REASON_LIMIT  # expat counts even &lt; as an entity that makes a document grow, by less than that
+        self.scanning = state.by_scanner = reason < 0
+        if not self.scanning:
+            reading_counts.given_to_expat(reason)
+            return 0
+        state.begin_document()
+        state.scan_left = self.amplification_bytes
+        self.fed = 0
+        self.scanner.begin(state, self.encoding_name != NULL, self.most_token_bytes)
+        return 0
+
+    cdef int _scan_slice(self) except -1 nogil:
+        """Scans on, over about one slice of the input."""
+        cdef bint is_last = not self.from_file or self.exhausted
+        cdef int outcome
+        if self.from_file:
+            self._allow(self.offset + self.length)
+        else:
+            # No more than expat would allow here, which has been given whole slices.
+            self._allow(min(<int64_t>self.length, (<int64_t>self.position // SLICE + 1) * SLICE))
+        outcome = self.scanner.run(self.data, self.data + self.position, self.data + self.length, is_last, self.offset,
+                                   SLICE)
+        self.position = self.scanner.at - self.data
+        if outcome == SCAN_PAUSED:
+            return 0
+        if outcome == SCAN_ENDED:
+            reading_counts.scanned(self.offset + self.length)
+            return self._finish()
+        if outcome == SCAN_HUNGRY:
+            with gil:
+                self._read_more()
+            if self.offset + <int64_t>self.length > self.most_bytes:
+                return self._fall_back(REASON_LIMIT)
+            return 0
+        if outcome == SCAN_NO_MEMORY:
+            with gil:
+                self._release()
+                raise MemoryError()
+        return self._fall_back(self.scanner.reason)
+
+    cdef int _allow(self, int64_t end) noexcept nogil:
+        """Lets conditions look at more bytes, as the document has been given up to `end`."""
+        cdef double allowed = <double>self.state.scan_left + <double>(end - self.fed) * self.amplification
+        if end > self.fed:
+            self.state.scan_left = <int64_t>min(allowed, 4e18)
+            self.fed = end
+        return 0
+
+    cdef int _fall_back(self, int reason) except -1 nogil:
+        """Has expat read the document, as the scanner does not."""
+        reading_counts.given_to_expat(reason)
+        self.scanning = self.state.by_scanner = False
+        if self.offset:
+            return self._refuse_here() if self.state.fault else self._hand_over()
+        self.codes.clear()
+        self.offsets.clear()
+        forget_kept_names(self.state)
+        self.skip = self.handed_out
+        self.position = 0
+        return 0
+
+    cdef int _hand_over(self) except -1 nogil:
+        """Has expat go on where the scanner stopped."""
+        cdef ReadState* state = self.state
+        cdef string opening
+        cdef double taken = <double>(self.fed - self.offset - <int64_t>self.position) * self.amplification
+        self.scanner.passed.advance(self.data, self.data + self.position)
+        write_opening(self.scanner[0], opening)
+        self._prepare_parser(b"US-ASCII" if self.scanner.ascii_only else b"UTF-8")
+        XML_Parse(state.parser, opening.data(), <int>opening.size(), 0)
+        set_handlers(state)
+        if self.scanner.silent:
+            XML_SetElementHandler(state.parser, NULL, NULL)
+        state.external_subset = self.scanner.has_external_subset()
+        state.index_shift = self.offset + <int64_t>self.position - <int64_t>opening.size()
+        state.first_line = 2  # the opening is the first
+        state.line_shift = self.scanner.passed.line - 2
+        state.first_column_shift = self.scanner.passed.column
+        state.scan_left = <int64_t>max(<double>state.scan_left - taken, 0.0)
+        self.fed = self.offset + <int64_t>self.position
+        return 0
+
+    cdef int _refuse_here(self) except -1 nogil:
+        """Refuses a stream at the tag where the scanner found that a limit is passed."""
+        cdef ReadState* state = self.state
+        self.scanner.passed.advance(self.data, self.data + self.position)
+        state.fault_line = self.scanner.passed.line
+        state.fault_column = self.scanner.passed.column
+        state.fault_offset = self.offset + <int64_t>self.position
+        return self._refuse()
+
+    cdef int _drop_given(self) except -1 nogil:
+        """Drops the codes that the scanner already gave for the document."""
+        cdef int64_t number = min(self.skip, <int64_t>self.codes.size())
+        self.skip -= number
+        self.codes.erase(self.codes.begin(), self.codes.begin() + number)
+        if self.keeps_positions:
+            self.offsets.erase(self.offsets.begin(), self.offsets.begin() + number)
+        return 0
+
+    cdef int _finish(self) except -1 nogil:
+        """The document was read."""
+        self.ended = True
+        if self.from_file or self.has_view:
+            with gil:
+                self._release()
+        return 0
 
     cdef int _parse_slice(self) except -1 nogil:
         """Parses the next slice of the input, or the rest of the one at hand; appends its events to `codes`."""
         cdef ReadState* state = self.state
         cdef int status
+        if not self.decided:
+            self._decide()
+        if self.scanning:
+            return self._scan_slice()
         if self.started and state.suspended:
             state.suspended = False
             status = XML_ResumeParser(state.parser)
@@ -275,11 +443,8 @@ cdef class Reader(EventSource):
         self.position += state.slice_size
         if not state.slice_is_last:
             return self._note_progress(state.slice_size)
-        self.ended = True
-        if self.from_file or self.has_view:
-            with gil:
-                self._release()
-        return 0
+        reading_counts.read_by_expat(self.fed)
+        return self._finish()
 
     cdef int _next_slice(self) except -1 nogil:
         """Decides what to parse next, and makes the parser ready if it is the first slice."""
@@ -316,6 +481,15 @@ cdef class Reader(EventSource):
             memcpy(name, encoding, sizeof(name))
             encoding = name
         state.begin_document()
+        state.scan_left = self.amplification_bytes
+        self._prepare_parser(encoding)
+        set_handlers(state)
+        self.fed = 0
+        return 0
+
+    cdef int _prepare_parser(self, const char* encoding) except -1 nogil:
+        """Makes the parser new, with nobody to call."""
+        cdef ReadState* state = self.state
         if state.parser != NULL and self.worn:
             XML_ParserFree(state.parser)
             state.parser = NULL
@@ -331,9 +505,7 @@ cdef class Reader(EventSource):
         XML_SetBillionLaughsAttackProtectionActivationThreshold(state.parser, self.amplification_bytes)
         XML_SetReturnNSTriplet(state.parser, self.keeps_names)
         XML_SetUnknownEncodingHandler(state.parser, on_unknown_encoding, state)
-        set_handlers(state)
-        state.scan_left = self.amplification_bytes
-        self.fed = self.unparsed = self.progress = 0
+        self.unparsed = self.progress = 0
         self.started = True
         self.worn = False
         return 0
@@ -369,6 +541,29 @@ cdef class Reader(EventSource):
         self.position = 0
         return 0
 
+    cdef int _read_more(self) except -1:
+        """Reads on, for the scanner: what it left of the last chunk, then more."""
+        cdef Py_ssize_t kept = self.length - self.position
+        cdef Py_ssize_t wanted = 2 * kept if kept > REREAD else kept + 1
+        cdef list pieces = [self.chunk[self.position:]]
+        try:
+            while kept < wanted and not self.exhausted:
+                piece = self._read_piece()
+                self.exhausted = not piece
+                kept += len(piece)
+                pieces.append(piece)
+        except BaseException:
+            self._release()
+            raise
+        if self.position:
+            self.scanner.passed.advance(self.data, self.data + self.position)
+            self.offset += self.position
+        self.chunk = b"".join(pieces)
+        self.data = PyBytes_AS_STRING(self.chunk)
+        self.length = PyBytes_GET_SIZE(self.chunk)
+        self.position = 0
+        return 0
+
     def _read_piece(self):
         piece = self.source.read(SLICE)
         if isinstance(piece, str):
@@ -386,6 +581,7 @@ cdef class Reader(EventSource):
         cdef PyObject* traceback
         self.codes.clear()
         self.offsets.clear()
+        reading_counts.read_by_expat(self.fed)
         with gil:
             if self.state.failed:
                 PyErr_Fetch(&kind, &value, &traceback)
@@ -409,6 +605,21 @@ cdef class Reader(EventSource):
                 number = FAULT_TRUNCATED
             stop(state, number)  # for the place
         return document_error(state.fault, state.fault_line, state.fault_column + 1, max(state.fault_offset, 0))
+
+
+cdef inline bint is_utf8(const char* name) noexcept nogil:
+    return (
+        (name[0] | 0x20) == c"u" and (name[1] | 0x20) == c"t" and (name[2] | 0x20) == c"f" and name[3] == c"-"
+        and name[4] == c"8" and name[5] == 0
+    )
+
+
+def reading_totals():
+    """Documents and bytes that were scanned, bytes that expat read, and its documents by reason. See statistics.py."""
+    return (
+        reading_counts.scanned_documents, reading_counts.scanned_bytes, reading_counts.expat_bytes,
+        [reading_counts.expat_documents[reason] for reason in range(REASON_COUNT)],
+    )
 
 
 cdef int on_unknown_encoding(void* data, const XML_Char* name, XML_Encoding* info) noexcept with gil:

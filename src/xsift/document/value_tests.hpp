@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bytes_table.hpp"
+#include "characters.hpp"
 #include "condition.hpp"
 #include "flat_map.hpp"
 #include "needles.hpp"
@@ -27,12 +28,6 @@
 #include "thresholds.hpp"
 
 namespace xsift {
-
-inline size_t count_characters(const char* data, size_t length) {  // of valid UTF-8
-    size_t characters = 0;
-    for (size_t i = 0; i < length; ++i) characters += (static_cast<unsigned char>(data[i]) & 0xC0) != 0x80;
-    return characters;
-}
 
 inline void normalize_space(const char* data, size_t length, std::string& result) {
     result.clear();

@@ -1,0 +1,198 @@
+// Emission: from what a document says to event codes. The scanner and the callbacks of expat both end here, so that a
+// document has the same events whichever of the two reads it.
+//
+// Text is collected in one buffer, and only where it is asked for.
+//
+//     open element that wants its string-value    remembers where in the buffer it begins
+//     open element that wants its text nodes      is the innermost one while a text node is read; the node is the end
+//                                                 of the buffer, and is tried where it ends: at a tag, comment or PI
+//
+// A fault ends the document. While the scanner reads it is only noted: the parser then reads the document again, and
+// says what is wrong, and where.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "read_state.hpp"
+
+namespace xsift {
+
+inline constexpr char NAME_SEPARATOR = '\x1f';  // between the namespace and the local name, as the keys of symbols have it
+inline constexpr int32_t END_CODE = -1;         // events.pxd has all codes
+
+// The document's byte offset of the parser's current event.
+inline int64_t current_offset(const ReadState* state) {
+    return XML_GetCurrentByteIndex(state->parser) + state->index_shift;
+}
+
+// Refuses the document at hand, for a fault, or (0) because a Python exception is set.
+inline void stop(ReadState* state, int32_t fault) {
+    if (!fault) state->failed = true;
+    else state->fault = fault;
+    if (state->by_scanner) return;
+    if (fault) {  // the place is that of the event at hand: expat moves on from here
+        const int64_t line = int64_t(XML_GetCurrentLineNumber(state->parser));
+        state->fault_line = line + state->line_shift;
+        state->fault_column = int64_t(XML_GetCurrentColumnNumber(state->parser));
+        if (line == state->first_line) state->fault_column += state->first_column_shift;
+        state->fault_offset = current_offset(state);
+    }
+    XML_StopParser(state->parser, 0);
+}
+
+inline bool stopped(const ReadState* state) { return state->fault != 0 || state->failed; }
+
+// Whether conditions may look at so many more bytes: at most a multiple of what the document has. However many conditions
+// look, a value counts once: they are not the document's fault, unlike its nesting.
+inline bool may_scan(ReadState* state, size_t size) {
+    state->scan_left -= int64_t(size);
+    if (state->scan_left >= 0) return true;
+    stop(state, FAULT_SCAN);
+    return false;
+}
+
+// To be called when conditions were written from `begin` on.
+inline void conditions_written(ReadState* state, size_t begin) {
+    if (state->codes->size() >= state->most_codes && !state->suspended) {
+        // Many conditions on many elements: the chunk must not grow with their product.
+        state->suspended = true;
+        if (!state->by_scanner) XML_StopParser(state->parser, 1);
+    }
+    if (state->several_tables && state->codes->size() > begin + 1) keep_distinct_codes(state->codes, begin);
+    if (state->positions) state->offsets->resize(state->codes->size(), 0);
+}
+
+// Writes the conditions on attributes (`state->values`) and on the namespace that hold.
+inline void match_start(ReadState* state, const NameEntry* entry, const char* uri, size_t uri_length) {
+    const size_t begin = state->codes->size();
+    size_t size = uri_length;
+    for (const AttributeValue& value : state->values) size += value.value_length;
+    if (!may_scan(state, size)) return;
+    for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+        const Part& part = state->parts[i];
+        if (part.wants & WANTS_ATTRIBUTES)
+            part.tables->match_start(part.group, uri, uri_length, state->values, state->scratches[part.scratch],
+                                     *state->codes);
+    }
+    conditions_written(state, begin);
+}
+
+// Records an element's name. `rest` is "local", or "local\x1fprefix" for a name with a prefix.
+inline void keep_name(ReadState* state, const char* uri, size_t uri_length, const char* rest, size_t rest_length) {
+    const int32_t number = uri ? state->kept_uris->add(uri, uri_length) : -1;
+    state->kept_key.assign(reinterpret_cast<const char*>(&number), sizeof(number));
+    state->kept_key.append(rest, rest_length);
+    state->kept_elements->push_back(state->kept_names->add(state->kept_key.data(), state->kept_key.size()));
+}
+
+inline void forget_kept_names(ReadState* state) {
+    if (!state->keep_names) return;
+    *state->kept_uris = BytesTable();
+    *state->kept_names = BytesTable();
+    state->kept_elements->clear();
+}
+
+// Says where text is wanted, and nowhere else.
+inline void listen(ReadState* state) {
+    const bool nodes = !state->open.empty() && (state->entries[state->open.back()].wants & WANTS_TEXT);
+    const bool texts = nodes || state->strings_open > 0;
+    if (texts == state->hears_text && nodes == state->hears_breaks) return;
+    state->hears_text = texts;
+    state->hears_breaks = nodes;
+    if (!state->by_scanner) state->relisten(state);
+}
+
+// The next text node begins here; earlier text is kept only for open string-values.
+inline void forget_text(ReadState* state) {
+    if (state->strings_open == 0) state->text.clear();
+    state->node_start = state->text.size();
+    state->node_exists = false;
+}
+
+inline void take_text(ReadState* state, const char* text, size_t length) {
+    if (int64_t(state->text.size() + length) > state->most_text_bytes) return stop(state, FAULT_TEXT);
+    state->text.append(text, length);
+    state->node_exists = true;
+}
+
+// Notes the tests that a text node passes.
+inline void match_text_node(ReadState* state, const NameEntry* entry, TextFrame* frame, const char* text,
+                            size_t length) {
+    for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+        const Part& part = state->parts[i];
+        if (!(part.wants & WANTS_TEXT)) continue;
+        ConditionScratch& scratch = state->scratches[part.scratch];
+        part.tables->match_text_node(part.group, text, length, !frame->had_nodes, scratch);
+        for (const int32_t test : scratch.held) frame->passed.push_back(pack(i, test));
+    }
+    keep_distinct(frame, false);
+}
+
+// A text node ends here, if there is one: tries it if the element wants text nodes.
+inline void end_text_node(ReadState* state) {
+    if (!state->node_exists || state->open.empty()) return;
+    const NameEntry* entry = &state->entries[state->open.back()];
+    const size_t length = state->text.size() - state->node_start;
+    if (entry->wants & WANTS_TEXT) {
+        if (!may_scan(state, length)) return;
+        TextFrame* frame = &state->frames[state->frames_open - 1];
+        match_text_node(state, entry, frame, state->text.data() + state->node_start, length);
+        frame->had_nodes = true;
+    }
+    forget_text(state);
+}
+
+// Notes what an element that begins here wants of its text.
+inline void open_text(ReadState* state, const NameEntry* entry) {
+    state->open.push_back(int32_t(entry - state->entries));
+    if (entry->wants & (WANTS_TEXT | WANTS_STRING)) {
+        state->push_frame()->string_start = state->text.size();
+        if (entry->wants & WANTS_STRING) ++state->strings_open;
+    }
+    listen(state);
+}
+
+// Writes the conditions on text that hold for the innermost open element, which ends here.
+inline void close_text(ReadState* state, const NameEntry* entry) {
+    TextFrame* frame = &state->frames[state->frames_open - 1];
+    const size_t begin = state->codes->size();
+    const size_t string_length = state->text.size() - frame->string_start;
+    if ((entry->wants & WANTS_STRING) && !may_scan(state, string_length)) return;
+    keep_distinct(frame, true);
+    for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+        const Part& part = state->parts[i];
+        ConditionScratch& scratch = state->scratches[part.scratch];
+        if (part.wants & WANTS_TEXT)
+            part.tables->finish_text(part.group, frame->passed, i, frame->had_nodes, scratch, *state->codes);
+        if (part.wants & WANTS_STRING)
+            part.tables->match_string(part.group, state->text.data() + frame->string_start, string_length, scratch,
+                                      *state->codes);
+    }
+    conditions_written(state, begin);
+    --state->frames_open;
+    if (entry->wants & WANTS_STRING) --state->strings_open;
+    forget_text(state);
+}
+
+// The start tag of an element whose name has an entry. Attributes follow, through match_start(), then open_text().
+inline void emit_start(ReadState* state, const NameEntry* entry, int64_t offset) {
+    if (state->hears_text) end_text_node(state);
+    state->codes->push_back(entry->symbol);
+    if (state->positions) state->offsets->push_back(offset);
+}
+
+// The end tag, which ends before `offset`.
+inline void emit_end(ReadState* state, int64_t offset) {
+    --state->depth;
+    if (state->collects) {
+        if (state->hears_text) end_text_node(state);
+        const NameEntry* entry = &state->entries[state->open.back()];
+        if (entry->wants & (WANTS_TEXT | WANTS_STRING)) close_text(state, entry);
+        state->open.pop_back();
+        listen(state);
+    }
+    state->codes->push_back(END_CODE);
+    if (state->positions) state->offsets->push_back(offset);
+}
+
+}  // namespace xsift
