@@ -32,8 +32,6 @@ inline constexpr Stops TEXT_STOPS{'<', '&', ']', '\t', '\n', '\n'};
 inline constexpr Stops CDATA_STOPS{']', ']', ']', '\t', '\n', '\n'};
 inline constexpr Stops COMMENT_STOPS{'-', '-', '-', '\t', '\n', '\r'};
 inline constexpr Stops INSTRUCTION_STOPS{'?', '?', '?', '\t', '\n', '\r'};
-inline constexpr Stops DOUBLE_QUOTED_STOPS{'"', '<', '&', '"', '"', '"'};
-inline constexpr Stops SINGLE_QUOTED_STOPS{'\'', '<', '&', '\'', '\'', '\''};
 
 #ifdef XSIFT_X86
 

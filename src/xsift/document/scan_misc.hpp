@@ -128,7 +128,7 @@ inline Step Scanner::scan_comment() {
         p = find_stop(p, end, COMMENT_STOPS);
         if (p == end) return Step::INCOMPLETE;
         if (static_cast<signed char>(*p) < 0) {
-            const Step step = skip_characters(p);
+            const Step step = skip_characters(p, COMMENT_STOPS);
             if (step != Step::DONE) return step;
         } else if (*p == '-') {
             if (end - p < 3) return Step::INCOMPLETE;
@@ -155,7 +155,7 @@ inline Step Scanner::scan_instruction() {
         p = find_stop(p, end, INSTRUCTION_STOPS);
         if (p == end) return Step::INCOMPLETE;
         if (static_cast<signed char>(*p) < 0) {
-            step = skip_characters(p);
+            step = skip_characters(p, INSTRUCTION_STOPS);
             if (step != Step::DONE) return step;
         } else if (*p == '?') {
             if (end - p < 2) return Step::INCOMPLETE;

@@ -5,7 +5,22 @@
 namespace xsift {
 
 // A name with at most one colon, whose parts are names. Moves `p` to the character after it.
-inline Step Scanner::scan_name(const char*& p, size_t& colon) {
+inline __attribute__((always_inline)) Step Scanner::scan_name(const char*& p, size_t& colon) {
+#ifdef XSIFT_X86
+    // Nearly every name is short, ASCII, and has no colon.
+    if (end - p >= 16 && is_class(*p, BYTE_NAME_START)) {
+        const uint32_t ends = name_ends_in_16(p);
+        const char* const stop = p + __builtin_ctz(ends | 0x10000);
+        if (ends && static_cast<signed char>(*stop) >= 0 && *stop != ':') {
+            p = stop;
+            return Step::DONE;
+        }
+    }
+#endif
+    return scan_any_name(p, colon);
+}
+
+inline __attribute__((noinline)) Step Scanner::scan_any_name(const char*& p, size_t& colon) {
     const char* const start = p;
     bool first = true;  // the next character is the first of the name, or of the part after the colon
     while (p != end) {
@@ -42,17 +57,17 @@ inline Step Scanner::scan_name(const char*& p, size_t& colon) {
 // An attribute's value and its quotes. Moves `p` behind it.
 inline Step Scanner::scan_value(const char*& p, bool& plain) {
     const char quote = *p++;
+    const Stops stops{quote, '<', '&', quote, quote, quote};
     plain = true;
     for (;;) {
-        // Written twice, so that each search is compiled with its own constants.
-        p = quote == '"' ? find_stop(p, end, DOUBLE_QUOTED_STOPS) : find_stop(p, end, SINGLE_QUOTED_STOPS);
+        p = find_stop(p, end, stops);
         if (p == end) return Step::INCOMPLETE;
         if (*p == quote) {
             ++p;
             return Step::DONE;
         }
         if (static_cast<signed char>(*p) < 0) {
-            const Step step = skip_characters(p);
+            const Step step = skip_characters(p, stops);
             if (step != Step::DONE) return step;
         } else if (*p == '&') {
             uint32_t character;
@@ -80,11 +95,12 @@ inline uint64_t signature_of(const char* name, size_t length) {
     return uint64_t(first) << 32 ^ uint64_t(last) ^ uint64_t(length) << 56;
 }
 
-inline Step Scanner::scan_attribute(const char*& p) {
-    ScannedAttribute attribute{p, 0, 0, nullptr, 0, 0, true, false, 0};
-    Step step = scan_name(p, attribute.colon);
+inline __attribute__((always_inline)) Step Scanner::scan_attribute(const char*& p) {
+    const char* const name = p;
+    size_t colon = 0;
+    Step step = scan_name(p, colon);
     if (step != Step::DONE) return step;
-    attribute.length = size_t(p - attribute.name);
+    const size_t length = size_t(p - name);
     if (*p != '=') {
         while (p != end && is_space(*p)) ++p;
         if (p == end) return Step::INCOMPLETE;
@@ -94,14 +110,23 @@ inline Step Scanner::scan_attribute(const char*& p) {
     while (p != end && is_space(*p)) ++p;
     if (p == end) return Step::INCOMPLETE;
     if (*p != '"' && *p != '\'') return Step::REFUSED;
-    attribute.value = p + 1;
-    step = scan_value(p, attribute.plain);
+    const char* const value = p + 1;
+    bool plain;
+    step = scan_value(p, plain);
     if (step != Step::DONE) return step;
-    attribute.value_length = size_t(p - 1 - attribute.value);
-    attribute.signature = signature_of(attribute.name, attribute.length);
-    attribute.declares = (attribute.colon == 5 || (attribute.length == 5 && !attribute.colon)) &&
-                         std::memcmp(attribute.name, "xmlns", 5) == 0;
-    attributes.push_back(attribute);
+    // Filled in where it stays: a copy of what was just written would wait for the writing.
+    attributes.emplace_back();
+    ScannedAttribute& attribute = attributes.back();
+    attribute.name = name;
+    attribute.length = length;
+    attribute.colon = colon;
+    attribute.value = value;
+    attribute.value_length = size_t(p - 1 - value);
+    attribute.signature = signature_of(name, length);
+    attribute.plain = plain;
+    attribute.declares = (colon == 5 || (length == 5 && !colon)) && std::memcmp(name, "xmlns", 5) == 0;
+    declares |= attribute.declares;
+    prefixed |= colon != 0;
     return Step::DONE;
 }
 
@@ -112,6 +137,7 @@ inline Step Scanner::scan_start_tag() {
     if (step != Step::DONE) return step;
     const char* const name_end = p;
     attributes.clear();
+    declares = prefixed = false;
     for (;;) {
         if (p == end) return Step::INCOMPLETE;
         if (*p == '>') return take_start_tag(name_end, p + 1, false);
@@ -138,9 +164,12 @@ inline Step Scanner::take_start_tag(const char* name_end, const char* behind, bo
         return refuse(REASON_LIMIT);
     if (attributes.size() > 1 && has_duplicates()) return Step::REFUSED;
     const int32_t number = names.find(at + 1, length, end);
-    if (!attributes.empty()) {
-        Step step = declare_namespaces();
-        if (step == Step::DONE) step = find_namespaces();
+    if (declares) {
+        const Step step = declare_namespaces();
+        if (step != Step::DONE) return step;
+    }
+    if (prefixed) {
+        const Step step = find_namespaces();
         if (step != Step::DONE) return step;
     }
     const int32_t space = names[names[number].prefix].binding;

@@ -24,7 +24,7 @@ inline Step Scanner::scan_text() {
         const char c = *p;
         if (c == '<') return leave_text(p, Step::DONE);
         if (static_cast<signed char>(c) < 0) {
-            const Step step = skip_characters(p);
+            const Step step = skip_characters(p, TEXT_STOPS);
             if (step != Step::DONE) return leave_text(p, step);
         } else if (c == ']') {
             const ptrdiff_t left = end - p;
@@ -68,7 +68,7 @@ inline Step Scanner::scan_cdata() {
         p = find_stop(p, end, CDATA_STOPS);
         if (p == end) return leave_text(p, Step::INCOMPLETE);
         if (static_cast<signed char>(*p) < 0) {
-            const Step step = skip_characters(p);
+            const Step step = skip_characters(p, CDATA_STOPS);
             if (step != Step::DONE) return leave_text(p, step);
         } else if (*p == ']') {
             const ptrdiff_t left = end - p;
@@ -96,17 +96,15 @@ inline Step Scanner::scan_cdata() {
     }
 }
 
-// Moves over a run of characters beyond ASCII, and single ASCII characters among them.
-inline Step Scanner::skip_characters(const char*& p) {
+// Moves over characters beyond ASCII, and perhaps over more that is no stop.
+inline Step Scanner::skip_characters(const char*& p, const Stops& stops) {
     if (ascii_only) return Step::REFUSED;
-    do {
+    p = skip_valid(p, end, stops);
+    while (p != end && static_cast<signed char>(*p) < 0) {
         const int length = character_length(p, end);
-        if (length == CHARACTER_INCOMPLETE) return Step::INCOMPLETE;
-        if (length == CHARACTER_INVALID) return Step::REFUSED;
+        if (length <= 0) return length == CHARACTER_INCOMPLETE ? Step::INCOMPLETE : Step::REFUSED;
         p += length;
-        // Words of other scripts have blanks between them: do not go back to blocks of bytes for one of these.
-        if (end - p >= 2 && *p == ' ' && static_cast<signed char>(p[1]) < 0) ++p;
-    } while (p != end && static_cast<signed char>(*p) < 0);
+    }
     return Step::DONE;
 }
 

@@ -26,6 +26,7 @@
 #include "read_state.hpp"
 #include "scanned_names.hpp"
 #include "text_place.hpp"
+#include "utf8_run.hpp"
 
 namespace xsift {
 
@@ -141,6 +142,7 @@ class Scanner {
     bool is_encoded = false;
     uint64_t salt;
     std::vector<ScannedAttribute> attributes;  // of the start tag at hand
+    bool declares = false, prefixed = false;   // whether one of them declares a namespace, has a prefix
     std::vector<const ScannedAttribute*> sorted;
     std::string unescaped, key;
 
@@ -192,11 +194,12 @@ class Scanner {
     Step scan_text();
     Step scan_cdata();
     Step scan_reference(const char*& p, uint32_t& character);
-    Step skip_characters(const char*& p);
+    Step skip_characters(const char*& p, const Stops& stops);
     void unescape(const ScannedAttribute& attribute, std::string& to);
 
     // Tags and namespaces: scan_tags.hpp.
     Step scan_name(const char*& p, size_t& colon);
+    Step scan_any_name(const char*& p, size_t& colon);
     Step scan_value(const char*& p, bool& plain);
     Step scan_attribute(const char*& p);
     Step scan_start_tag();
