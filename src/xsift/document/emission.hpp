@@ -42,6 +42,13 @@ inline void stop(ReadState* state, int32_t fault) {
 
 inline bool stopped(const ReadState* state) { return state->fault != 0 || state->failed; }
 
+// From here on the document is only checked.
+inline void be_silent(ReadState* state) {
+    state->silent = true;
+    state->hears_text = state->hears_breaks = false;
+    if (!state->by_scanner && state->parser) state->relisten(state);
+}
+
 // Whether conditions may look at so many more bytes: at most a multiple of what the document has. However many conditions
 // look, a value counts once: they are not the document's fault, unlike its nesting.
 inline bool may_scan(ReadState* state, size_t size) {

@@ -6,6 +6,7 @@ from xsift.native.types cimport int32_t, int64_t
 # Declarations of emission.hpp.
 cdef extern from "emission.hpp" namespace "xsift" nogil:
     void stop(ReadState* state, int32_t fault)
+    void be_silent(ReadState* state)
     cpp_bool stopped(const ReadState* state)
     int64_t current_offset(const ReadState* state)
     void keep_name(ReadState* state, const char* uri, size_t uri_length, const char* rest,

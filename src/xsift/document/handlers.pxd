@@ -86,6 +86,7 @@ cdef extern from * nogil:
         int64_t fault_line
         int64_t fault_column
         int64_t fault_offset
+        cpp_bool silent
         cpp_bool failed
         size_t most_codes
         cpp_bool suspended

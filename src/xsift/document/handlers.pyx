@@ -92,6 +92,8 @@ cdef int start_element(ReadState* state, const char* name, const char** attribut
     if state.entity_markup or state.external_subset:
         if not check_entities(state, specified > 0):
             return 0
+    if state.silent:
+        return 0
     uri = <const char*>memchr(name, SEPARATOR, length)
     if uri != NULL:
         uri_length = uri - name
@@ -110,6 +112,9 @@ cdef int start_element(ReadState* state, const char* name, const char** attribut
 
 
 cdef int end_element(ReadState* state) except -1 nogil:
+    if state.silent:
+        state.depth -= 1
+        return 0
     emit_end(state, current_offset(state) + XML_GetCurrentByteCount(state.parser))
     return 0
 

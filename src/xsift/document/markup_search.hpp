@@ -33,6 +33,9 @@ inline constexpr Stops CDATA_STOPS{']', ']', ']', '\t', '\n', '\n'};
 inline constexpr Stops COMMENT_STOPS{'-', '-', '-', '\t', '\n', '\r'};
 inline constexpr Stops INSTRUCTION_STOPS{'?', '?', '?', '\t', '\n', '\r'};
 
+inline constexpr Stops DOUBLE_QUOTED_STOPS{'"', '<', '&', '"', '"', '"'};
+inline constexpr Stops SINGLE_QUOTED_STOPS{'\'', '<', '&', '\'', '\'', '\''};
+
 #ifdef XSIFT_X86
 
 // Bit i is set if byte i is a stop.

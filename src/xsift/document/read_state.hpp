@@ -93,6 +93,7 @@ struct ReadState {
     int64_t elements = 0;                    // start tags so far
     int32_t fault = FAULT_NONE;              // and where it is, in expat's terms
     int64_t fault_line = 0, fault_column = 0, fault_offset = 0;
+    bool silent = false;                     // no more events are wanted: the document is only checked
     bool failed = false;                     // a Python exception is set
     size_t most_codes = 0;                   // a chunk with so many codes ends, even in the middle of a slice:
     bool suspended = false;                  // expat waits to be told to go on

@@ -31,7 +31,7 @@ from libc.string cimport memcpy
 from libcpp.string cimport string
 
 from xsift.document.conditions cimport WANTS_ATTRIBUTES
-from xsift.document.emission cimport forget_kept_names, stop
+from xsift.document.emission cimport be_silent, forget_kept_names, stop
 from xsift.document.events cimport Document, EventSource
 from xsift.document.expat cimport *
 from xsift.document.handlers cimport (
@@ -261,6 +261,14 @@ cdef class Reader(EventSource):
             self.fill()
         return list(self.codes)
 
+    def finish(self, *, bint validate=True):
+        """Finishes the document that was opened, whose further events are not wanted.
+
+        The rest is only checked: that it is well-formed, and within the limits. With `validate=False` it is not even read.
+        """
+        with nogil:
+            self.skip_rest(validate)
+
     cdef Py_ssize_t fill(self) except -1 nogil:
         self._enter()
         try:
@@ -282,8 +290,9 @@ cdef class Reader(EventSource):
             self.state.most_codes = CHUNK
             if not self.ended and not self.decided:
                 self._decide()
-            if self.scanning:
-                self.scanner.be_silent()
+            if not self.ended and (self.scanning or self.started):
+                be_silent(self.state)
+            self.state.silent = True
             while validate and not self.ended:
                 self._parse_slice()
                 self.codes.clear()
@@ -302,7 +311,7 @@ cdef class Reader(EventSource):
         cdef int reason = -1
         self.decided = True
         self.offset = self.handed_out = self.skip = 0
-        self.exhausted = False
+        self.exhausted = state.silent = False
         if self.from_file:
             with gil:
                 self._read_source()  # which may find that it is text
@@ -382,8 +391,6 @@ cdef class Reader(EventSource):
         self._prepare_parser(b"US-ASCII" if self.scanner.ascii_only else b"UTF-8")
         XML_Parse(state.parser, opening.data(), <int>opening.size(), 0)
         set_handlers(state)
-        if self.scanner.silent:
-            XML_SetElementHandler(state.parser, NULL, NULL)
         state.external_subset = self.scanner.has_external_subset()
         state.index_shift = self.offset + <int64_t>self.position - <int64_t>opening.size()
         state.first_line = 2  # the opening is the first

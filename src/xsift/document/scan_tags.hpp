@@ -57,7 +57,7 @@ inline __attribute__((noinline)) Step Scanner::scan_any_name(const char*& p, siz
 // An attribute's value and its quotes. Moves `p` behind it.
 inline Step Scanner::scan_value(const char*& p, bool& plain) {
     const char quote = *p++;
-    const Stops stops{quote, '<', '&', quote, quote, quote};
+    const Stops& stops = quote == '"' ? DOUBLE_QUOTED_STOPS : SINGLE_QUOTED_STOPS;
     plain = true;
     for (;;) {
         p = find_stop(p, end, stops);
@@ -83,37 +83,49 @@ inline Step Scanner::scan_value(const char*& p, bool& plain) {
     }
 }
 
-// The length, the first and the last four bytes of a name: names of an element's attributes mostly differ in these.
-inline uint64_t signature_of(const char* name, size_t length) {
-    uint32_t first = 0, last = 0;
-    if (length >= 4) {
-        std::memcpy(&first, name, 4);
-        std::memcpy(&last, name + length - 4, 4);
-    } else {
-        std::memcpy(&first, name, length);
-    }
-    return uint64_t(first) << 32 ^ uint64_t(last) ^ uint64_t(length) << 56;
+// `name="value"`, short and without anything unusual: what nearly all attributes are. Moves `p` behind it.
+inline __attribute__((always_inline)) bool Scanner::scan_short_attribute(const char*& p) {
+#ifdef XSIFT_X86
+    if (end - p < 32 || !is_class(*p, BYTE_NAME_START)) return false;
+    const uint32_t name_ends = name_ends_in_16(p);
+    if (!name_ends) return false;
+    const int length = __builtin_ctz(name_ends);
+    if (p[length] != '=' || p[length + 1] != '"') return false;
+    // One look at 32 bytes serves for the name and the value: no waiting for the one before the other is looked for.
+    const uint32_t stops = stops_in_16(p, DOUBLE_QUOTED_STOPS) | stops_in_16(p + 16, DOUBLE_QUOTED_STOPS) << 16;
+    const uint32_t behind_quote = stops & ~uint32_t(0) << (length + 2);
+    if (!behind_quote) return false;
+    const int stop = __builtin_ctz(behind_quote);
+    if (p[stop] != '"') return false;
+    add_attribute(p, size_t(length), 0, p + length + 2, size_t(stop - length - 2), true);
+    p += stop + 1;
+    return true;
+#else
+    return false;
+#endif
 }
 
-inline __attribute__((always_inline)) Step Scanner::scan_attribute(const char*& p) {
+inline __attribute__((noinline)) Step Scanner::scan_any_attribute(const char*& p) {
     const char* const name = p;
     size_t colon = 0;
     Step step = scan_name(p, colon);
     if (step != Step::DONE) return step;
     const size_t length = size_t(p - name);
-    if (*p != '=') {
-        while (p != end && is_space(*p)) ++p;
-        if (p == end) return Step::INCOMPLETE;
-        if (*p != '=') return Step::REFUSED;
-    }
-    ++p;
+    while (p != end && is_space(*p)) ++p;
+    if (p == end) return Step::INCOMPLETE;
+    if (*p++ != '=') return Step::REFUSED;
     while (p != end && is_space(*p)) ++p;
     if (p == end) return Step::INCOMPLETE;
     if (*p != '"' && *p != '\'') return Step::REFUSED;
     const char* const value = p + 1;
     bool plain;
     step = scan_value(p, plain);
-    if (step != Step::DONE) return step;
+    if (step == Step::DONE) add_attribute(name, length, colon, value, size_t(p - 1 - value), plain);
+    return step;
+}
+
+inline __attribute__((always_inline)) void Scanner::add_attribute(const char* name, size_t length, size_t colon,
+                                                                  const char* value, size_t value_length, bool plain) {
     // Filled in where it stays: a copy of what was just written would wait for the writing.
     attributes.emplace_back();
     ScannedAttribute& attribute = attributes.back();
@@ -121,13 +133,16 @@ inline __attribute__((always_inline)) Step Scanner::scan_attribute(const char*& 
     attribute.length = length;
     attribute.colon = colon;
     attribute.value = value;
-    attribute.value_length = size_t(p - 1 - value);
-    attribute.signature = signature_of(name, length);
+    attribute.value_length = value_length;
+    attribute.signature = ScannedNames::signature_of(name, length, end);
     attribute.plain = plain;
     attribute.declares = (colon == 5 || (length == 5 && !colon)) && std::memcmp(name, "xmlns", 5) == 0;
     declares |= attribute.declares;
     prefixed |= colon != 0;
-    return Step::DONE;
+    // Names that differ mostly have different bits: then they need not be compared.
+    const uint64_t bit = uint64_t(1) << (attribute.signature * 0x9e3779b97f4a7c15ULL >> 58);
+    repeats |= (signature_bits & bit) != 0;
+    signature_bits |= bit;
 }
 
 inline Step Scanner::scan_start_tag() {
@@ -137,7 +152,8 @@ inline Step Scanner::scan_start_tag() {
     if (step != Step::DONE) return step;
     const char* const name_end = p;
     attributes.clear();
-    declares = prefixed = false;
+    declares = prefixed = repeats = false;
+    signature_bits = 0;
     for (;;) {
         if (p == end) return Step::INCOMPLETE;
         if (*p == '>') return take_start_tag(name_end, p + 1, false);
@@ -150,7 +166,8 @@ inline Step Scanner::scan_start_tag() {
         while (p != end && is_space(*p));
         if (p == end) return Step::INCOMPLETE;
         if (*p == '>' || *p == '/') continue;
-        step = scan_attribute(p);
+        if (scan_short_attribute(p)) continue;
+        step = scan_any_attribute(p);
         if (step != Step::DONE) return step;
     }
 }
@@ -162,7 +179,7 @@ inline Step Scanner::take_start_tag(const char* name_end, const char* behind, bo
     if (size_t(behind - at) > most_token_bytes || int64_t(attributes.size()) > state->most_attributes ||
         int64_t(length) > state->most_name_bytes || state->depth >= state->most_depth || names.is_full())
         return refuse(REASON_LIMIT);
-    if (attributes.size() > 1 && has_duplicates()) return Step::REFUSED;
+    if (repeats && has_duplicates()) return Step::REFUSED;
     const int32_t number = names.find(at + 1, length, end);
     if (declares) {
         const Step step = declare_namespaces();
@@ -179,7 +196,7 @@ inline Step Scanner::take_start_tag(const char* name_end, const char* behind, bo
 
     ++state->depth;
     ++state->elements;
-    if (!silent) {
+    if (!state->silent) {
         if (state->keep_names) keep_this_name(number, space);
         emit_start(state, entry, offset_of(at));
         if (entry->wants & WANTS_ATTRIBUTES) match_attributes(entry, space);
@@ -199,7 +216,7 @@ inline Step Scanner::take_start_tag(const char* name_end, const char* behind, bo
 
 // The innermost element ends before `behind`.
 inline void Scanner::take_end(const char* behind) {
-    if (silent) --state->depth;
+    if (state->silent) --state->depth;
     else emit_end(state, offset_of(behind));
 }
 

@@ -34,17 +34,21 @@ class ScannedNames {
         uint64_t first, second;
     };
 
+    static uint64_t eight_bytes(const void* from) {
+        uint64_t word;
+        std::memcpy(&word, from, 8);
+        return word;
+    }
+
     // The first 16 bytes of a name, zeros after its end. Bytes up to `end` may be read.
     static Words words_of(const char* name, size_t length, const char* end) {
         static constexpr unsigned char MASK[32] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                    255, 255, 255, 255, 255, 255, 255, 255};
         Words words{0, 0};
         if (end - name >= 16) {
-            Words mask;
-            std::memcpy(&words, name, 16);
-            std::memcpy(&mask, MASK + 16 - (length < 16 ? length : 16), 16);
-            words.first &= mask.first;
-            words.second &= mask.second;
+            const unsigned char* mask = MASK + 16 - (length < 16 ? length : 16);
+            words.first = eight_bytes(name) & eight_bytes(mask);
+            words.second = eight_bytes(name + 8) & eight_bytes(mask + 8);
         } else {
             std::memcpy(&words, name, length < 16 ? length : 16);
         }
@@ -82,6 +86,12 @@ class ScannedNames {
     explicit ScannedNames(uint64_t salt_ = 0) : slots(256), salt(salt_ | 1) {
         find("", 0, nullptr);
         find("xml", 3, nullptr);
+    }
+
+    // Different names have different signatures, unless both are longer than 16 bytes, or by rare chance.
+    static uint64_t signature_of(const char* name, size_t length, const char* end) {
+        const Words words = words_of(name, length, end);
+        return words.first ^ (words.second << 29 | words.second >> 35) ^ uint64_t(length) << 56;
     }
 
     ScannedName& operator[](int32_t number) { return names[number]; }

@@ -83,7 +83,6 @@ class Scanner {
     ScannedNames names;
     DoctypeKind doctype = DoctypeKind::NONE;
     bool ascii_only = false;
-    bool silent = false;                   // no more events are wanted
     TextPlace passed;                      // where the input at hand begins: what was before it is gone
     ScanReason reason = REASON_SYNTAX;
 
@@ -97,19 +96,13 @@ class Scanner {
         state = for_state;
         place = Place::START;
         doctype = DoctypeKind::NONE;
-        ascii_only = silent = false;
+        ascii_only = false;
         passed = TextPlace();
         is_encoded = encoded;
         most_token_bytes = size_t(token_bytes);
     }
 
     bool has_external_subset() const { return doctype == DoctypeKind::EXTERNAL; }
-
-    // From here on the document is only checked.
-    void be_silent() {
-        silent = true;
-        state->hears_text = state->hears_breaks = false;
-    }
 
     // Scans the bytes from `data` on, which begin at `offset` in the document, up to a good place to pause. If they are not
     // the `last` ones, what is left at `at` is to be given again with more behind it.
@@ -143,6 +136,8 @@ class Scanner {
     uint64_t salt;
     std::vector<ScannedAttribute> attributes;  // of the start tag at hand
     bool declares = false, prefixed = false;   // whether one of them declares a namespace, has a prefix
+    bool repeats = false;                      // whether two of them may have the same name
+    uint64_t signature_bits = 0;
     std::vector<const ScannedAttribute*> sorted;
     std::string unescaped, key;
 
@@ -201,7 +196,9 @@ class Scanner {
     Step scan_name(const char*& p, size_t& colon);
     Step scan_any_name(const char*& p, size_t& colon);
     Step scan_value(const char*& p, bool& plain);
-    Step scan_attribute(const char*& p);
+    bool scan_short_attribute(const char*& p);
+    Step scan_any_attribute(const char*& p);
+    void add_attribute(const char* name, size_t length, size_t colon, const char* value, size_t value_length, bool plain);
     Step scan_start_tag();
     Step take_start_tag(const char* name_end, const char* behind, bool empty);
     Step scan_end_tag();

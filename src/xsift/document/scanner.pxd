@@ -30,11 +30,9 @@ cdef extern from * nogil:
         Scanner(uint64_t salt) except +
         const char* at
         cpp_bool ascii_only
-        cpp_bool silent
         TextPlace passed
         int32_t reason
         void begin(ReadState* state, cpp_bool encoded, int64_t token_bytes) except +
-        void be_silent()
         cpp_bool has_external_subset()
         int32_t run(const char* data, const char* start, const char* end, cpp_bool last, int64_t offset, size_t slice)
 
