@@ -45,6 +45,9 @@ bench: setup ## the benchmarks, beside each other in one run
 sanitize: setup ## the tests on kernels built with address and undefined-behaviour sanitizers
 	@tools/sanitize $(VENV)
 
+fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EACH=3600 for longer
+	@tools/fuzz $(VENV) $(or $(SECONDS_EACH),300)
+
 clean: ## what was built
 	rm -rf $(VENV) build dist src/*.egg-info
 	find src -name '*.so' -delete

@@ -291,12 +291,24 @@ def read_files(paths: list[Path]) -> list[bytes]:
     return [file.read_bytes() for file in files if file.suffix in (".xml", ".page", ".svg", ".xhtml", ".docbook", "")]
 
 
+def write_seeds(folder: Path, files: list[bytes]) -> None:
+    """Documents for fuzz_scanner.cpp: a byte that says where pieces end, then the document."""
+    choose = random.Random(1)
+    for number in range(1000):
+        document = choose.choice(files)[:4000] if files and choose.random() < 0.2 else made_up(choose)
+        (folder / f"seed{number:04}").write_bytes(bytes([choose.randrange(64)]) + document)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--seeds", type=Path, metavar="FOLDER", help="write documents for libFuzzer there, and stop")
     parser.add_argument("files", nargs="*", type=Path)
     arguments = parser.parse_args()
+    if arguments.seeds:
+        write_seeds(arguments.seeds, read_files(arguments.files))
+        return 0
     print(f"seed {arguments.seed}", flush=True)
     found = run(arguments.seed, read_files(arguments.files), seconds=arguments.seconds, quiet=False)
     print(*found, document_statistics(), sep="\n")

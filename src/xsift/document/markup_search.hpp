@@ -4,11 +4,13 @@
 // not matter. What does: up to three characters that end the run, control characters (of which XML allows three), and
 // bytes beyond ASCII, whose UTF-8 must be checked. As signed bytes the last two are simply those below 0x20.
 //
-// SSE2 is part of every x86-64; AVX2 is chosen at run time for runs that are longer than one block. Elsewhere the
-// compiler's own vectors are used, which become NEON on ARM. XSIFT_PORTABLE tests that way everywhere.
+// SSE2 is part of every x86-64; AVX2 is chosen at run time for runs that are longer than one block, unless the environment
+// has XSIFT_NO_AVX2. Elsewhere the compiler's own vectors are used, which become NEON on ARM; so they are everywhere if
+// XSIFT_PORTABLE is defined.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #if defined(__x86_64__) && !defined(XSIFT_PORTABLE)
@@ -89,7 +91,8 @@ inline const char* skip_blocks_sse2(const char* p, const char* end, const Stops&
 
 // Both stop at a stop, or where less than a block is left.
 using SkipBlocks = const char* (*)(const char* p, const char* end, const Stops& stops);
-inline const SkipBlocks skip_blocks = __builtin_cpu_supports("avx2") ? skip_blocks_avx2 : skip_blocks_sse2;
+inline const bool has_avx2 = __builtin_cpu_supports("avx2") && !std::getenv("XSIFT_NO_AVX2");
+inline const SkipBlocks skip_blocks = has_avx2 ? skip_blocks_avx2 : skip_blocks_sse2;
 
 #else
 

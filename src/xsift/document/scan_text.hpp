@@ -104,6 +104,8 @@ inline Step Scanner::skip_characters(const char*& p, const Stops& stops) {
         const int length = character_length(p, end);
         if (length <= 0) return length == CHARACTER_INCOMPLETE ? Step::INCOMPLETE : Step::REFUSED;
         p += length;
+        // In most scripts some ASCII is between such characters: not worth a search in blocks.
+        for (int i = 0; i < 8 && p != end && !stops.at(*p); ++i) ++p;
     }
     return Step::DONE;
 }

@@ -101,7 +101,6 @@ __attribute__((target("avx2"))) inline const char* skip_valid_avx2(const char* p
     return p;
 }
 
-inline const bool has_avx2 = __builtin_cpu_supports("avx2");
 #endif
 
 // The same, where there is AVX2; else it stays where it is.
