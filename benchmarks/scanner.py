@@ -1,7 +1,7 @@
 """The scanner beside libexpat, and the whole of filtering beside libexpat alone, in one run.
 
-Beside generated documents stand some that nobody wrote for this: Debian's unicode-cldr-core, gnome-user-docs (Mallard) and
-docbook-xsl. They are installed if that is possible; what is missing is said.
+Beside generated documents stand some that nobody wrote for this: Debian's unicode-cldr-core, gnome-user-docs
+(Mallard) and docbook-xsl. They are installed if that is possible; what is missing is said.
 """
 
 from __future__ import annotations
@@ -33,9 +33,19 @@ PACKAGES = {
 def run(scale: float) -> None:
     print(f"  {machine()}; load {os.getloadavg()[0]:.1f}; one core; all names of a corpus are asked for\n")
     corpora = {name: make(scale) for name, make in GENERATED.items()} | _installed()
-    headings = ["documents", "number", "KB each", "scanner MB/s", "expat MB/s", "bare expat", "times", "times bare", "fell back"]
+    headings = [
+        "documents",
+        "number",
+        "KB each",
+        "scanner MB/s",
+        "expat MB/s",
+        "bare expat",
+        "times",
+        "times bare",
+        "fell back",
+    ]
     table(headings, [_measure(name, documents) for name, documents in corpora.items() if documents])
-    print("\n  expat: this library's reader without the scanner; bare expat: no callback at all, so that nothing is looked at")
+    print("\n  expat: this library's reader without the scanner; bare expat: no callbacks, so nothing is looked at")
     _filtering(corpora["NITF of 4 KB"], max(100, int(SUBSCRIPTIONS * scale)))
     _small()
 
@@ -138,7 +148,9 @@ def _installed() -> dict[str, list[bytes]]:
     missing = [package for package in PACKAGES if not _files(package)]
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]
-        subprocess.run(command, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, capture_output=True, check=False)
+        subprocess.run(
+            command, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"}, capture_output=True, check=False
+        )
     found = {package: _files(package) for package in PACKAGES}
     for package in (package for package, files in found.items() if not files):
         print(f"  skipped: {package} is not installed, and cannot be from here (apt-get install {package})")

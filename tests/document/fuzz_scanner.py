@@ -1,11 +1,11 @@
-"""Proves that the scanner and expat agree: random documents, read by both, must have equal events, offsets, names and errors.
+"""Shows that the scanner and expat agree: random documents, read by both, have equal events, offsets, names, errors.
 
     python -m tests.document.fuzz_scanner --seconds 3600 [--seed N] [FILE or FOLDER …]
 
-Documents are made of pieces that matter to a parser, or are the given files (XML of any kind), and are then damaged the way
-documents are: pieces lost, doubled, moved, exchanged, bytes changed, borders of buffers put anywhere. Each one is read from
-memory, from a stream in random pieces, and with several kinds of questions asked. A difference is printed as a
-Python literal, to become a case in test_scanner.py.
+Documents are made of pieces that matter to a parser, or are the given files (XML of any kind), and are then damaged
+the way documents are: pieces lost, doubled, moved, exchanged, bytes changed. Each one is read from memory, from a
+stream in random pieces, and with several kinds of questions asked. A difference is printed as a Python literal, to become a
+case in test_scanner.py.
 """
 
 from __future__ import annotations
@@ -52,11 +52,18 @@ class Pieces(io.RawIOBase):
 
 def asked_of(kind: int) -> Asked:
     """Questions to ask: nothing; names; attributes; text; everything."""
-    asked = Asked(["a", "b", "c", "é", "p", "{urn:n}a", "{urn:n}b", "{u}p", "{http://www.w3.org/XML/1998/namespace}a"])
+    asked = Asked(
+        ["a", "b", "c", "é", "p", "{urn:n}a", "{urn:n}b", "{u}p", "{http://www.w3.org/XML/1998/namespace}a"]
+    )
     if kind == 0:
         return Asked([])
     if kind & 1:
-        asked.add("*", Spec(ATTRIBUTE, EQUAL, "1", "x"), Spec(ATTRIBUTE, CONTAINS, " ", "y"), Spec(NAMESPACE, EQUAL, "urn:n"))
+        asked.add(
+            "*",
+            Spec(ATTRIBUTE, EQUAL, "1", "x"),
+            Spec(ATTRIBUTE, CONTAINS, " ", "y"),
+            Spec(NAMESPACE, EQUAL, "urn:n"),
+        )
         asked.add("*", Spec(ANY_ATTRIBUTE, CONTAINS, "<"), Spec(ANY_ATTRIBUTE, EQUAL, "é\n"))
         asked.add("*", Spec(ATTRIBUTE, EQUAL, "1", "urn:n\x1fx"), Spec(ANY_ATTRIBUTE, NOT_EQUAL, "", "urn:n"))
         asked.add("*", Spec(ATTRIBUTE, EQUAL, "de", "http://www.w3.org/XML/1998/namespace\x1flang"))
@@ -137,38 +144,50 @@ def chunks(reader: Reader, document: bytes) -> Answer:
 
 NAMES = ["a", "b", "c", "é", "p:a", "n:b", "xml:a", "a-1.b", "日本", "n:é", "_", "abcdefghijklmnopq", "ab", "n:n"]
 TEXTS = [
-    "t", " ", "\n", "\r\n", "\r", "\t", "&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#65;", "&#x41;", "&#13;", "&#10;",
-    "&#xE9;", "&#x1F600;", "&#0;", "&#xFFFE;", "&#xD800;", "&#x110000;", "&#;", "&#x;", "&e;", "&", "]", "]]", "]]>", "é",
-    "日本", "😀", "\x7f", "\x01", "\ufffe", "\ufffd", "\u0085", "x" * 17, "y" * 40, "'", '"', ">", "--", "a b c", "-", "?",
+    "t", " ", "\n", "\r\n", "\r", "\t", "&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#65;", "&#x41;", "&#13;",
+    "&#10;", "&#xE9;", "&#x1F600;", "&#0;", "&#xFFFE;", "&#xD800;", "&#x110000;", "&#;", "&#x;", "&e;", "&", "]",
+    "]]", "]]>", "é", "日本", "😀", "\x7f", "\x01", "\ufffe", "\ufffd", "\u0085", "x" * 17, "y" * 40, "'", '"', ">",
+    "--", "a b c", "-", "?",
 ]  # fmt: skip
 ATTRIBUTES = [
-    "x", "y", "n:x", "m:x", "xml:lang", "xmlns", "xmlns:n", "xmlns:m", "xmlns:p", "xmlns:xml", "xmlns:xmlns", "xmlnsx", "é",
-    "x1", "x2", "longattributename", "longattributenamf", "a:b:c", ":x", "x:", "-x", "X",
+    "x", "y", "n:x", "m:x", "xml:lang", "xmlns", "xmlns:n", "xmlns:m", "xmlns:p", "xmlns:xml", "xmlns:xmlns",
+    "xmlnsx", "é", "x1", "x2", "longattributename", "longattributenamf", "a:b:c", ":x", "x:", "-x", "X",
 ]  # fmt: skip
 VALUES = [
-    "1", "", "de", "urn:n", "u", "a&#10;b", "a&amp;b", "\n", "\r\n", "\t ", "é", "日", "<", "&lt;", "&nope;", "v" * 20, "\x02",
-    "http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/", "é&#10;", "]]>", ">", "w" * 70,
+    "1", "", "de", "urn:n", "u", "a&#10;b", "a&amp;b", "\n", "\r\n", "\t ", "é", "日", "<", "&lt;", "&nope;",
+    "v" * 20, "\x02", "http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/", "é&#10;", "]]>", ">",
+    "w" * 70,
 ]  # fmt: skip
 HEADS = [
-    "", "", "", "\ufeff", "<?xml version='1.0'?>", '<?xml version="1.0" encoding="UTF-8"?>\n', "<?xml version='1.1'?>",
-    '<?xml version="1.0" encoding="us-ascii"?>', '<?xml version="1.0" encoding="utf8" standalone="yes" ?>',
-    '<?xml version="1.0" encoding="ISO-8859-1"?>', "<?xml version='1.0' standalone='maybe'?>", "<?xml encoding='utf-8'?>",
-    '\ufeff<?xml version="1.0" encoding="US-ASCII"?>', " <?xml version='1.0'?>", "<?xml  version = '1.0'  standalone='no'?>",
-    "<?xml version='1.0' encoding='nonsense'?>", "<?xml version='1.'?>", "<?xml version='1.0' encoding='UTF-16'?>",
-    "<?xml version='1.0'encoding='UTF-8'?>", "<?xml version='1.0' standalone='yes' encoding='UTF-8'?>",
+    "", "", "", "\ufeff", "<?xml version='1.0'?>", '<?xml version="1.0" encoding="UTF-8"?>\n',
+    "<?xml version='1.1'?>", '<?xml version="1.0" encoding="us-ascii"?>',
+    '<?xml version="1.0" encoding="utf8" standalone="yes" ?>', '<?xml version="1.0" encoding="ISO-8859-1"?>',
+    "<?xml version='1.0' standalone='maybe'?>", "<?xml encoding='utf-8'?>",
+    '\ufeff<?xml version="1.0" encoding="US-ASCII"?>', " <?xml version='1.0'?>",
+    "<?xml  version = '1.0'  standalone='no'?>", "<?xml version='1.0' encoding='nonsense'?>",
+    "<?xml version='1.'?>", "<?xml version='1.0' encoding='UTF-16'?>", "<?xml version='1.0'encoding='UTF-8'?>",
+    "<?xml version='1.0' standalone='yes' encoding='UTF-8'?>",
 ]  # fmt: skip
 DOCTYPES = [
     "", "", "", "<!DOCTYPE a>", "<!DOCTYPE a SYSTEM 'a.dtd'>", '<!DOCTYPE a PUBLIC "-//A//B" "http://a/b.dtd" >\n',
     "<!DOCTYPE a [<!ENTITY e 'x<b/>'>]>", "<!DOCTYPE a SYSTEM 'a.dtd' []>", "<!DOCTYPE a PUBLIC 'p'>", "<!DOCTYPE>",
-    "<!DOCTYPE a PUBLIC '{' 's'>", "<!DOCTYPE a:b>", "<!DOCTYPE a SYSTEM 'é'>", "<!DOCTYPE a SYSTEM'x'>", "<!DOCTYPE a a>",
-    "<!DOCTYPE a [<!ATTLIST a x CDATA '1' xmlns CDATA 'urn:n'>]>", "<!doctype a>", "<!DOCTYPE é>", "<!DOCTYPE a><!DOCTYPE a>",
+    "<!DOCTYPE a PUBLIC '{' 's'>", "<!DOCTYPE a:b>", "<!DOCTYPE a SYSTEM 'é'>", "<!DOCTYPE a SYSTEM'x'>",
+    "<!DOCTYPE a a>", "<!DOCTYPE a [<!ATTLIST a x CDATA '1' xmlns CDATA 'urn:n'>]>", "<!doctype a>", "<!DOCTYPE é>",
+    "<!DOCTYPE a><!DOCTYPE a>",
 ]  # fmt: skip
 MISC = [
-    "<!---->", "<!-- t -->", "<!-- - é -->", "<!-- -- -->", "<!--->", "<?p?>", "<?p t ?>", "<?xml t?>", "<?XML?>", "<?p:q?>",
-    "<?é é?>", "<?p ??>", "<? p?>", "<?p>?>", "<!-->-->", "<?xml-stylesheet href='x'?>", "<!--\x01-->", "<!--" + "z" * 50 + "-->",
-    "<?p" + " z" * 20 + "?>", "<?p\r\n?>",
+    "<!---->", "<!-- t -->", "<!-- - é -->", "<!-- -- -->", "<!--->", "<?p?>", "<?p t ?>", "<?xml t?>", "<?XML?>",
+    "<?p:q?>", "<?é é?>", "<?p ??>", "<? p?>", "<?p>?>", "<!-->-->", "<?xml-stylesheet href='x'?>", "<!--\x01-->",
+    "<!--" + "z" * 50 + "-->", "<?p" + " z" * 20 + "?>", "<?p\r\n?>",
 ]  # fmt: skip
-CDATA = ["<![CDATA[]]>", "<![CDATA[t<&]]>", "<![CDATA[]]]]>", "<![CDATA[\r\n\r]]>", "<![CDATA[é]]x]>]]>", "<![CDATA[\x01]]>"]
+CDATA = [
+    "<![CDATA[]]>",
+    "<![CDATA[t<&]]>",
+    "<![CDATA[]]]]>",
+    "<![CDATA[\r\n\r]]>",
+    "<![CDATA[é]]x]>]]>",
+    "<![CDATA[\x01]]>",
+]
 SPACES = [" ", " ", " ", "  ", "\n", "\t", "\r\n", ""]
 
 
@@ -213,14 +232,39 @@ def made_up(choose: random.Random) -> bytes:
         root = root.replace("<", '<a xmlns:n="urn:n" xmlns:m="urn:m" xmlns:p="u"><', 1) + "</a>"
     around = [choose.choice(MISC[:2]) if choose.random() < 0.2 else "" for _ in range(3)]
     space = [choose.choice(("", "", "\n", " ", "\r\n")) for _ in range(4)]
-    text = head + space[0] * (not head) + around[0] + doctype + space[1] + around[1] + root + space[2] + around[2] + space[3]
+    text = (
+        head
+        + space[0] * (not head)
+        + around[0]
+        + doctype
+        + space[1]
+        + around[1]
+        + root
+        + space[2]
+        + around[2]
+        + space[3]
+    )
     return text.encode("utf-8", "surrogatepass")
 
 
-TOKENS = [
-    piece.encode() for piece in [*TEXTS, *MISC, *CDATA, "<", ">", "/", "=", "<a>", "</a>", "<a/>", "xmlns", ":", "x='1' ", "<!",
-    "<![", "<!DOCTYPE a>", "<?xml version='1.0'?>"]
-] + [b"\x00", b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xef\xbb\xbf"]  # fmt: skip
+TOKENS = [piece.encode() for piece in (*TEXTS, *MISC, *CDATA)]
+TOKENS += [
+    b"<",
+    b">",
+    b"/",
+    b"=",
+    b"<a>",
+    b"</a>",
+    b"<a/>",
+    b"xmlns",
+    b":",
+    b"x='1' ",
+    b"<!",
+    b"<![",
+    b"<!DOCTYPE a>",
+]
+TOKENS += [b"<?xml version='1.0'?>", b"\x00", b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xc0\x80"]
+TOKENS += [b"\xf4\x90\x80\x80", b"\xef\xbb\xbf"]
 
 
 def damaged(document: bytes, choose: random.Random) -> bytes:
@@ -228,7 +272,11 @@ def damaged(document: bytes, choose: random.Random) -> bytes:
     data = bytearray(document)
     for _ in range(choose.choice((1, 1, 1, 2, 3, 5))):
         borders = [at for at, byte in enumerate(data) if byte in b"<>&;=\"'/:[]!?- \n"]
-        at = choose.choice(borders) + choose.randint(-1, 1) if borders and choose.random() < 0.7 else choose.randrange(len(data) + 1)
+        at = (
+            choose.choice(borders) + choose.randint(-1, 1)
+            if borders and choose.random() < 0.7
+            else choose.randrange(len(data) + 1)
+        )
         at = max(0, min(at, len(data)))
         kind = choose.randrange(7)
         if kind == 0 and data:
@@ -273,12 +321,12 @@ def run(seed: int, files: list[bytes], *, seconds: float = 0.0, number: int = 0,
     """Compares until the time is up, or so many documents were; returns the differences."""
     choose = random.Random(seed)
     comparisons = [Comparison(kind, limits) for kind in range(8) for limits in LIMITS]
-    started, count, found = time.monotonic(), 0, []
-    for document in documents(choose, files):
+    started, found = time.monotonic(), []
+    for count, document in enumerate(documents(choose, files), 1):
         comparison = choose.choice(comparisons)
         for difference in comparison.differences(document, choose):
-            found.append(f"{document if len(document) < 3000 else document[:200] + b' ... ' + document[-300:]!r}: {difference}"[:6000])
-        count += 1
+            shown = document if len(document) < 3000 else document[:200] + b" ... " + document[-300:]
+            found.append(f"{shown!r}: {difference}"[:6000])
         if found or (number and count >= number) or (seconds and time.monotonic() - started > seconds):
             break
         if not quiet and count % 20_000 == 0:
@@ -287,7 +335,9 @@ def run(seed: int, files: list[bytes], *, seconds: float = 0.0, number: int = 0,
 
 
 def read_files(paths: list[Path]) -> list[bytes]:
-    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]) if file.is_file()]
+    files = [
+        file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]) if file.is_file()
+    ]
     return [file.read_bytes() for file in files if file.suffix in (".xml", ".page", ".svg", ".xhtml", ".docbook", "")]
 
 

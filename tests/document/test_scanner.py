@@ -18,9 +18,9 @@ from xsift.errors import DocumentError
 from xsift.xpath import Symbols
 
 COMPARISONS = [Comparison(kind, Limits()) for kind in range(8)]
-PLAIN = NEWS.replace(NEWS[NEWS.index(b"<!DOCTYPE") : NEWS.index(b"<nitf")], b"<!DOCTYPE nitf SYSTEM 'n.dtd'>\n").replace(
-    b"&e;", b"&lt;\r\n"
-)
+PLAIN = NEWS.replace(
+    NEWS[NEWS.index(b"<!DOCTYPE") : NEWS.index(b"<nitf")], b"<!DOCTYPE nitf SYSTEM 'n.dtd'>\n"
+).replace(b"&e;", b"&lt;\r\n")
 
 
 def scanned(document: object, reader: Reader) -> bool:
@@ -39,17 +39,21 @@ def assert_equal(document: bytes, seed: int = 1) -> None:
 # Documents that the scanner takes.
 
 TAKEN = [
-    b"<a/>", b"<a></a>", b"<a ></a >", b"<a x='1'/>", b"<a\n x\t=\r\n'1'\ny=\"2\" />", b" \n<a/>\r", b"<a/>\n<!-- --><?p?>\n",
-    b"<?xml version='1.0'?><a/>", b'<?xml version="1.0" encoding="utf-8" standalone="no" ?>\n<a/>', b"\xef\xbb\xbf<a/>",
+    b"<a/>", b"<a></a>", b"<a ></a >", b"<a x='1'/>", b"<a\n x\t=\r\n'1'\ny=\"2\" />", b" \n<a/>\r",
+    b"<a/>\n<!-- --><?p?>\n", b"<?xml version='1.0'?><a/>",
+    b'<?xml version="1.0" encoding="utf-8" standalone="no" ?>\n<a/>', b"\xef\xbb\xbf<a/>",
     b"<?xml version='1.0' encoding='utf8'?><a>\xc3\xa9</a>", b"<?xml version='1.0' encoding='US-ASCII'?><a/>",
-    b"<!DOCTYPE a><a/>", b"<!DOCTYPE a SYSTEM 'x'><a/>", b"<!DOCTYPE a PUBLIC '-//X' \"y\" ><a/>", b"<?xml-stylesheet?><a/>",
-    b"<a>]</a>", b"<a>]]</a>", b"<a>]]]</a>", b"<a>] ]></a>", b"<a>&amp;&lt;&gt;&quot;&apos;&#65;&#x41;&#x10FFFF;</a>",
-    b"<a><![CDATA[]]></a>", b"<a><![CDATA[]]]]></a>", b"<a><![CDATA[<&]>]]></a>", b"<a>t<![CDATA[\r\n]]>\rt</a>",
-    b"<a xmlns='urn:n'><b xmlns=''/><a/></a>", b"<n:a xmlns:n='urn:n' n:x='1' x='1'/>", b"<a xml:lang='de'/>", b"<xml:a/>",
-    b"<a xmlns:n='urn:n'><n:b xmlns:n='u'><n:b/></n:b><n:b/></a>", b"<a xmlns='&#117;rn:n'/>", "<é é='é'>é</é>".encode(),
-    b"<a x='a&#10;b\nc\td\r\ne&amp;'/>", b"<a>" + b"x" * 100 + b"</a>", b"<a x='" + b"x" * 100 + b"'/>", b"<a><!---></a--></a>",
-    b"<abcdefghijklmnopqrst x='1'></abcdefghijklmnopqrst>", b"<a " + b" ".join(b"x%d='1'" % i for i in range(40)) + b"/>",
-    "<a>日本語テキスト、これは三十二バイトより長い文章です。</a>".encode(), b"<a>\xf0\x9f\x98\x80</a>", b"<a>\x7f</a>",
+    b"<!DOCTYPE a><a/>", b"<!DOCTYPE a SYSTEM 'x'><a/>", b"<!DOCTYPE a PUBLIC '-//X' \"y\" ><a/>",
+    b"<?xml-stylesheet?><a/>", b"<a>]</a>", b"<a>]]</a>", b"<a>]]]</a>", b"<a>] ]></a>",
+    b"<a>&amp;&lt;&gt;&quot;&apos;&#65;&#x41;&#x10FFFF;</a>", b"<a><![CDATA[]]></a>", b"<a><![CDATA[]]]]></a>",
+    b"<a><![CDATA[<&]>]]></a>", b"<a>t<![CDATA[\r\n]]>\rt</a>", b"<a xmlns='urn:n'><b xmlns=''/><a/></a>",
+    b"<n:a xmlns:n='urn:n' n:x='1' x='1'/>", b"<a xml:lang='de'/>", b"<xml:a/>",
+    b"<a xmlns:n='urn:n'><n:b xmlns:n='u'><n:b/></n:b><n:b/></a>", b"<a xmlns='&#117;rn:n'/>",
+    "<é é='é'>é</é>".encode(), b"<a x='a&#10;b\nc\td\r\ne&amp;'/>", b"<a>" + b"x" * 100 + b"</a>",
+    b"<a x='" + b"x" * 100 + b"'/>", b"<a><!---></a--></a>", b"<abcdefghijklmnopqrst x='1'></abcdefghijklmnopqrst>",
+    b"<a " + b" ".join(b"x%d='1'" % i for i in range(40)) + b"/>",
+    "<a>日本語テキスト、これは三十二バイトより長い文章です。</a>".encode(),
+    b"<a>\xf0\x9f\x98\x80</a>", b"<a>\x7f</a>",
 ]  # fmt: skip
 
 
@@ -147,18 +151,23 @@ def test_every_character_of_names() -> None:
             assert (document_statistics().scanned_documents > before) == accepted, document
 
 
+ODD = [
+    b"\x80", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xef\xbf\xbe", b"\xc3",
+    b"\xef\xbf\xbf", b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xff",
+    b"\xe6\x97", b"\xf0\x9f\x98", b"\xbf\xbf\xbf\xbf", b"\xfe", b"\x01", b"<b/>", b"]", b"&lt;",
+]  # fmt: skip
+
+
 def random_utf8(choose: random.Random, length: int) -> bytes:
     """Bytes that are mostly valid UTF-8."""
     data = bytearray()
     while len(data) < length:
-        code = choose.choice((0x41, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFD, 0x10000, 0x10FFFF, 0x20, 0xE9, 0x65E5))
+        code = choose.choice(
+            (0x41, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFD, 0x10000, 0x10FFFF, 0x20, 0xE9, 0x65E5)
+        )
         data += chr(code).encode()
         if choose.random() < 0.01:
-            data += choose.choice(
-                (b"\x80", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xef\xbf\xbe", b"\xc3",
-                 b"\xef\xbf\xbf", b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xff",
-                 b"\xe6\x97", b"\xf0\x9f\x98", b"\xbf\xbf\xbf\xbf", b"\xfe", b"\x01", b"<b/>", b"]", b"&lt;")
-            )  # fmt: skip
+            data += choose.choice(ODD)
     return bytes(data)
 
 
@@ -190,7 +199,9 @@ def test_utf8_in_blocks() -> None:
 
 
 def test_a_border_at_every_byte() -> None:
-    document = "\ufeff".encode() + PLAIN.replace(b"<head>", b"<head>\r\n]]x<![CDATA[]]\r\n]]]]><a:b xmlns:a='u&#38;\r\n'/>")
+    document = "\ufeff".encode() + PLAIN.replace(
+        b"<head>", b"<head>\r\n]]x<![CDATA[]]\r\n]]]]><a:b xmlns:a='u&#38;\r\n'/>"
+    )
     asked = asked_of(7).add("*", Spec(STRING, CONTAINS, "]]x"))
     reader = asked.reader(positions=True, keep_names=True)
     expected = answer(asked.reader(positions=True, keep_names=True, scanner=False), document)
@@ -207,12 +218,14 @@ def test_a_border_at_every_byte() -> None:
 
 
 BROKEN = [
-    b"<a><b></a>", b"<a>&nope;</a>", b"<a>\x01</a>", b"<a>\r\n\r\xff</a>", "<a>é]]></a>".encode(), b"<a></a><b/>", b"<a></a>\r\n x",
-    b"<a><b x='1' x='2'/></a>", b"<n:a xmlns:n='a&amp;&#9;&quot;b'><n:b/><m:b/></n:a>", b"<a><![CDATA[\n\x01]]></a>", b"<a>",
-    b"<a><![CDATA[</a>", b"<a><!-- -- --></a>", b"<a xmlns='u'><b/></c></a>", b"<!DOCTYPE a SYSTEM 'a'><a>&e;</a>", b"<a></a",
-    b"<a><n:b xmlns:n='u'></n:b><n:b/></a>", b"<a></a><!DOCTYPE a>", b"<a></a><?xml version='1.0'?>", b"<a></a>&#32;",
-    b"<?xml version='1.0' encoding='us-ascii'?><a>\xc3\xa9</a>", b"<!DOCTYPE a><a></a><!DOCTYPE a>", b"<a>\n\xc3</a>",
-    "<é xmlns='é'>é\r\n</e></é>".encode(), b"<a><?xml version='1.0'?></a>", b"<a b></a>", b"<a></a ></a>", b"<a>\r\r\n<</a>",
+    b"<a><b></a>", b"<a>&nope;</a>", b"<a>\x01</a>", b"<a>\r\n\r\xff</a>", "<a>é]]></a>".encode(), b"<a></a><b/>",
+    b"<a></a>\r\n x", b"<a><b x='1' x='2'/></a>", b"<n:a xmlns:n='a&amp;&#9;&quot;b'><n:b/><m:b/></n:a>",
+    b"<a><![CDATA[\n\x01]]></a>", b"<a>", b"<a><![CDATA[</a>", b"<a><!-- -- --></a>", b"<a xmlns='u'><b/></c></a>",
+    b"<!DOCTYPE a SYSTEM 'a'><a>&e;</a>", b"<a></a", b"<a><n:b xmlns:n='u'></n:b><n:b/></a>",
+    b"<a></a><!DOCTYPE a>", b"<a></a><?xml version='1.0'?>", b"<a></a>&#32;",
+    b"<?xml version='1.0' encoding='us-ascii'?><a>\xc3\xa9</a>", b"<!DOCTYPE a><a></a><!DOCTYPE a>",
+    b"<a>\n\xc3</a>", "<é xmlns='é'>é\r\n</e></é>".encode(), b"<a><?xml version='1.0'?></a>", b"<a b></a>",
+    b"<a></a ></a>", b"<a>\r\r\n<</a>",
 ]  # fmt: skip
 
 
@@ -228,7 +241,7 @@ def test_errors_in_a_stream_whose_start_is_gone(document: bytes) -> None:
             at = document.find(b">") + 1 + document.startswith(b"<?") * len("<a>")
             for long in (
                 long_version(document, choose),
-                document[:at] + b"<b>\r\n</b>\n" * 7000 + document[at:] if b"DOCTYPE" not in document[:3] else document,
+                document[:at] + b"<b>\r\n</b>\n" * 7000 + document[at:],
             ):
                 expected = answer(expat, long)
                 assert expected[0] == "refused"

@@ -105,7 +105,8 @@ inline Step Scanner::skip_characters(const char*& p, const Stops& stops) {
         if (length <= 0) return length == CHARACTER_INCOMPLETE ? Step::INCOMPLETE : Step::REFUSED;
         p += length;
         // In most scripts some ASCII is between such characters: not worth a search in blocks.
-        for (int i = 0; i < 8 && p != end && !stops.at(*p); ++i) ++p;
+        if (p != end && static_cast<signed char>(*p) >= 0)
+            for (int i = 0; i < 8 && p != end && !stops.at(*p); ++i) ++p;
     }
     return Step::DONE;
 }
