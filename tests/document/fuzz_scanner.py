@@ -4,8 +4,8 @@
 
 Documents are made of pieces that matter to a parser, or are the given files (XML of any kind), and are then damaged
 the way documents are: pieces lost, doubled, moved, exchanged, bytes changed. Each one is read from memory, from a
-stream in random pieces, and with several kinds of questions asked. A difference is printed as a Python literal, to become a
-case in test_scanner.py.
+stream in random pieces, and with several kinds of questions asked. A difference is printed as a Python literal, to
+become a case in test_scanner.py.
 """
 
 from __future__ import annotations
