@@ -22,6 +22,7 @@ cdef class Reader(EventSource):
     cdef bint decided                 # whether it was decided who reads it:
     cdef bint scanning                # the scanner, else expat
     cdef int64_t offset               # of `data` in the document, while scanning
+    cdef bint hungry                  # the scanner needs more of the file; it is read when more events are asked for
     cdef bint exhausted               # the file has no more; known while scanning
     cdef int64_t handed_out           # codes that fill() gave for the document
     cdef int64_t skip                 # codes that expat gives again, and fill() does not

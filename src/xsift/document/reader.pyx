@@ -311,7 +311,7 @@ cdef class Reader(EventSource):
         cdef int reason = -1
         self.decided = True
         self.offset = self.handed_out = self.skip = 0
-        self.exhausted = state.silent = False
+        self.exhausted = self.hungry = state.silent = False
         if self.from_file:
             with gil:
                 self._read_source()  # which may find that it is text
@@ -333,8 +333,15 @@ cdef class Reader(EventSource):
 
     cdef int _scan_slice(self) except -1 nogil:
         """Scans on, over about one slice of the input."""
-        cdef bint is_last = not self.from_file or self.exhausted
+        cdef bint is_last
         cdef int outcome
+        if self.hungry:
+            self.hungry = False
+            with gil:
+                self._read_more()
+            if self.offset + <int64_t>self.length > self.most_bytes:
+                return self._fall_back(REASON_LIMIT)
+        is_last = not self.from_file or self.exhausted
         if self.from_file:
             self._allow(self.offset + self.length)
         else:
@@ -349,10 +356,7 @@ cdef class Reader(EventSource):
             reading_counts.scanned(self.offset + self.length)
             return self._finish()
         if outcome == SCAN_HUNGRY:
-            with gil:
-                self._read_more()
-            if self.offset + <int64_t>self.length > self.most_bytes:
-                return self._fall_back(REASON_LIMIT)
+            self.hungry = True
             return 0
         if outcome == SCAN_NO_MEMORY:
             with gil:
@@ -385,11 +389,14 @@ cdef class Reader(EventSource):
         """Has expat go on where the scanner stopped."""
         cdef ReadState* state = self.state
         cdef string opening
+        cdef size_t done = 0
         cdef double taken = <double>(self.fed - self.offset - <int64_t>self.position) * self.amplification
         self.scanner.passed.advance(self.data, self.data + self.position)
         write_opening(self.scanner[0], opening)
         self._prepare_parser(b"US-ASCII" if self.scanner.ascii_only else b"UTF-8")
-        XML_Parse(state.parser, opening.data(), <int>opening.size(), 0)
+        while done < opening.size():
+            XML_Parse(state.parser, opening.data() + done, <int>min(opening.size() - done, <size_t>LARGEST), 0)
+            done += LARGEST
         set_handlers(state)
         state.external_subset = self.scanner.has_external_subset()
         state.index_shift = self.offset + <int64_t>self.position - <int64_t>opening.size()

@@ -280,8 +280,8 @@ inline Step Scanner::declare_namespaces() {
         const bool reserved = (length == 3 && std::memcmp(prefix, "xml", 3) == 0) ||
                               (length == 5 && std::memcmp(prefix, "xmlns", 5) == 0);
         if (reserved || uri == XML_URI || uri == XMLNS_URI || (length && uri.empty())) return Step::REFUSED;
-        if (int64_t(uri.size()) > state->most_name_bytes || names.is_full() || uris.size() > (1 << 16) ||
-            uris.blob_size() > (8 << 20))
+        if (int64_t(std::max(uri.size(), length)) > state->most_name_bytes || names.is_full() ||
+            bindings.size() > MOST_BINDINGS || size_t(uris.size()) > MOST_URIS || size_t(uris.blob_size()) > MOST_URI_BYTES)
             return refuse(REASON_LIMIT);
         const int32_t number = names.find(prefix, length, nullptr);
         const int32_t space = uri.empty() ? NO_NAMESPACE : uris.add(uri.data(), uri.size()) + 1;
@@ -296,7 +296,7 @@ inline Step Scanner::find_namespaces() {
     sorted.clear();
     for (ScannedAttribute& attribute : attributes) {
         if (!attribute.colon || attribute.declares) continue;
-        if (names.is_full()) return refuse(REASON_LIMIT);
+        if (names.is_full() || int64_t(attribute.colon) > state->most_name_bytes) return refuse(REASON_LIMIT);
         attribute.space = names[names.find(attribute.name, attribute.colon, end)].binding;
         if (attribute.space == UNBOUND) return Step::REFUSED;
         sorted.push_back(&attribute);

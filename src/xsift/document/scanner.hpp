@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <new>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -120,7 +120,7 @@ class Scanner {
             if (step == Step::INCOMPLETE && !last && size_t(end - at) <= most_token_bytes) return SCAN_HUNGRY;
             if (step == Step::INCOMPLETE && !last) reason = REASON_LIMIT;
             return SCAN_REFUSED;
-        } catch (const std::bad_alloc&) {
+        } catch (const std::exception&) {  // bad_alloc, or a container that cannot become so large
             return SCAN_NO_MEMORY;
         }
     }
@@ -145,6 +145,7 @@ class Scanner {
     static constexpr const char* XMLNS_URI = "http://www.w3.org/2000/xmlns/";
     static constexpr int32_t UNBOUND = -1, NO_NAMESPACE = 0;
     static constexpr size_t FEW = 16;      // attributes, whose names are compared in pairs
+    static constexpr size_t MOST_BINDINGS = 1 << 16, MOST_URIS = 1 << 16, MOST_URI_BYTES = 8 << 20;
 
     int64_t offset_of(const char* p) const { return int64_t(reinterpret_cast<uintptr_t>(p)) + shift; }
 
