@@ -52,7 +52,8 @@ class NameCharacters {
    public:
     static bool allow(uint32_t c, bool start) {
         static const NameCharacters characters;  // made when a document first has such a name
-        return c < 0x10000 && ((start ? characters.starts : characters.others)[c >> 6] >> (c & 63) & 1);
+        const uint64_t* const bits = start ? characters.starts : characters.others;
+        return c < 0x10000 && (bits[c >> 6] >> (c & 63) & 1);
     }
 };
 
