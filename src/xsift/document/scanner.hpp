@@ -92,6 +92,7 @@ class Scanner {
     void begin(ReadState* for_state, bool encoded, int64_t token_bytes) {
         while (!bindings.empty()) undo_binding();
         if (names.has_grown() || uris.size() > 1000 || uris.blob_size() > (1 << 18)) forget_names();
+        if (unescaped.capacity() > (1 << 20)) unescaped = std::string();  // one huge value is not kept for ever
         open.clear();
         state = for_state;
         place = Place::START;
