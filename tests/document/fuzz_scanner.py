@@ -159,6 +159,7 @@ VALUES = [
     "w" * 70,
 ]  # fmt: skip
 HEADS = [
+    "<?xml version='1.0' encoding='ASCII'?>",
     "", "", "", "\ufeff", "<?xml version='1.0'?>", '<?xml version="1.0" encoding="UTF-8"?>\n',
     "<?xml version='1.1'?>", '<?xml version="1.0" encoding="us-ascii"?>',
     '<?xml version="1.0" encoding="utf8" standalone="yes" ?>', '<?xml version="1.0" encoding="ISO-8859-1"?>',
