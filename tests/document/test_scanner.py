@@ -248,10 +248,7 @@ def test_errors_in_a_stream_whose_start_is_gone(document: bytes) -> None:
                 expected = answer(expat, long)
                 assert expected[0] == "refused"
                 assert answer(reader, long) == expected
-                found = answer(reader, Dribble(long, [choose.randrange(500, 70_000)]))
-                assert found[:2] == expected[:2]
-                if found[1] not in ("partial-character", "unclosed-token", "invalid-token"):
-                    assert found == expected
+                assert answer(reader, Dribble(long, [choose.randrange(500, 70_000)])) == expected
 
 
 def test_expat_may_take_over_a_document_that_is_right() -> None:
