@@ -39,6 +39,7 @@ def assert_equal(document: bytes, seed: int = 1) -> None:
 # Documents that the scanner takes.
 
 TAKEN = [
+    b"<?xml version='1.0' encoding='ASCII'?><a x='&#233;'>\x7f&lt;</a>",
     b"<a/>", b"<a></a>", b"<a ></a >", b"<a x='1'/>", b"<a\n x\t=\r\n'1'\ny=\"2\" />", b" \n<a/>\r",
     b"<a/>\n<!-- --><?p?>\n", b"<?xml version='1.0'?><a/>",
     b'<?xml version="1.0" encoding="utf-8" standalone="no" ?>\n<a/>', b"\xef\xbb\xbf<a/>",
@@ -218,6 +219,7 @@ def test_a_border_at_every_byte() -> None:
 
 
 BROKEN = [
+    b"<?xml version='1.0' encoding='ascii'?><a>\xc3\xa9</a>",
     b"<a><b></a>", b"<a>&nope;</a>", b"<a>\x01</a>", b"<a>\r\n\r\xff</a>", "<a>é]]></a>".encode(), b"<a></a><b/>",
     b"<a></a>\r\n x", b"<a><b x='1' x='2'/></a>", b"<n:a xmlns:n='a&amp;&#9;&quot;b'><n:b/><m:b/></n:a>",
     b"<a><![CDATA[\n\x01]]></a>", b"<a>", b"<a><![CDATA[</a>", b"<a><!-- -- --></a>", b"<a xmlns='u'><b/></c></a>",
@@ -246,10 +248,7 @@ def test_errors_in_a_stream_whose_start_is_gone(document: bytes) -> None:
                 expected = answer(expat, long)
                 assert expected[0] == "refused"
                 assert answer(reader, long) == expected
-                found = answer(reader, Dribble(long, [choose.randrange(500, 70_000)]))
-                assert found[:2] == expected[:2]
-                if found[1] not in ("partial-character", "unclosed-token", "invalid-token"):
-                    assert found == expected
+                assert answer(reader, Dribble(long, [choose.randrange(500, 70_000)])) == expected
 
 
 def test_expat_may_take_over_a_document_that_is_right() -> None:

@@ -87,7 +87,8 @@ inline Step scan_xml_declaration(const char*& at, const char* end, DeclaredEncod
         if (text[i] < '0' || text[i] > '9') return Step::REFUSED;
     encoding = DeclaredEncoding::UTF8;
     if (cursor.setting("encoding", text, length, [](char c) { return is_class(c, BYTE_NAME); })) {
-        if (equals_ignoring_case(text, length, "us-ascii")) encoding = DeclaredEncoding::ASCII;
+        if (equals_ignoring_case(text, length, "us-ascii") || equals_ignoring_case(text, length, "ascii"))
+            encoding = DeclaredEncoding::ASCII;
         else if (!equals_ignoring_case(text, length, "utf-8") && !equals_ignoring_case(text, length, "utf8"))
             encoding = DeclaredEncoding::OTHER;
         if (length == 0 || !is_class(text[0], BYTE_NAME_START) || text[0] == '_') return Step::REFUSED;
