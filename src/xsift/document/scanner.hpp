@@ -39,7 +39,7 @@ enum ScanOutcome : int32_t {
     SCAN_NO_MEMORY,
 };
 
-// Why a document is read by expat. scanning.py has a word for each.
+// Why a document is read by expat. statistics.py has a word for each.
 enum ScanReason : int32_t {
     REASON_OFF,          // the reader was told not to scan
     REASON_ENCODING,     // neither UTF-8 nor ASCII
