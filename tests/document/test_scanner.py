@@ -199,6 +199,19 @@ def test_utf8_in_blocks() -> None:
 # Streams.
 
 
+@pytest.mark.parametrize("character", ["é", "語", "𑄇"])
+def test_characters_that_end_with_a_block(character: str) -> None:
+    """Text of long characters only: wherever a block, a piece or the text ends, the scanner goes on at a character."""
+    reader = asked_of(0).reader()
+    for shift in range(4):
+        for number in range(1, 70):
+            document = b"<a>" + b"x" * shift + (character * number).encode() + b"</a>"
+            assert scanned(document, reader), document
+    long = b"<a>" + (f"<b>{character * 40}</b> " * 2000).encode() + b"</a>"
+    for sizes in ([33], [7, 1000], [65_537, 1], [50, 70_000, 3]):
+        assert answer(reader, Dribble(long, sizes)) == answer(reader, long)
+
+
 def test_a_border_at_every_byte() -> None:
     document = "\ufeff".encode() + PLAIN.replace(
         b"<head>", b"<head>\r\n]]x<![CDATA[]]\r\n]]]]><a:b xmlns:a='u&#38;\r\n'/>"

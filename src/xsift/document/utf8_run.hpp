@@ -93,8 +93,8 @@ __attribute__((target("avx2"))) inline const char* skip_valid_avx2(const char* p
         if (found | errors) break;
         before = bytes;
     }
-    // Back to the start of the character that the last good block may end in.
-    for (int i = 0; i < 3 && p != start && static_cast<signed char>(p[-1]) < 0; ++i) {
+    // Back to the start of the character that the last good block ends in, which may be complete: up to four bytes.
+    for (int i = 0; i < 4 && p != start && static_cast<signed char>(p[-1]) < 0; ++i) {
         --p;
         if ((static_cast<unsigned char>(*p) & 0xC0) == 0xC0) break;
     }
