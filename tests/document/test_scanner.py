@@ -201,7 +201,7 @@ def test_utf8_in_blocks() -> None:
 
 @pytest.mark.parametrize("character", ["é", "語", "𑄇"])
 def test_characters_that_end_with_a_block(character: str) -> None:
-    """Text of long characters only: wherever a block, a piece or the text ends, the scanner goes on at a character."""
+    """Text of long characters only: wherever a block, a piece or the text ends, it goes on at a character."""
     reader = asked_of(0).reader()
     for shift in range(4):
         for number in range(1, 70):
