@@ -222,6 +222,21 @@ def test_where_a_path_ends(organisation: str, expression: str, document: Element
 
 
 @pytest.mark.parametrize("organisation", ORGANISATIONS)
+def test_nested_paths_keep_state_between_the_paths_of_a_document(organisation: str) -> None:
+    """The branches of a twig are in different document paths, and must meet in one element."""
+    engine, symbols = index("/r/a[b/c]/d", "//a[@x][b]//d", organisation=organisation)
+    b, d = nested("bc"), Element("d")
+    for children, expected in (
+        ([Element("a", [], [b, d])], [0]),
+        ([Element("a", ["x"], [d, Element("e"), b])], [0, 1]),
+        ([Element("a", ["x"], [b]), Element("a", [], [d])], []),  # each branch is there, below another a
+        ([Element("a", [], [b]), Element("a", [], [d]), Element("a", [], [b, d])], [0]),  # the same paths again
+        ([], []),  # nothing is left of the document before
+    ):
+        assert engine.match(Element("r", [], children).document(symbols)).tolist() == expected
+
+
+@pytest.mark.parametrize("organisation", ORGANISATIONS)
 @pytest.mark.parametrize("linear", [True, False])
 def test_random_documents(organisation: str, linear: bool) -> None:
     for seed in range(3):

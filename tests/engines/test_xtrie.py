@@ -346,12 +346,31 @@ def test_max_suffix_pointers_after_additions_and_removals() -> None:
             for pattern in live.values():
                 fresh.add(pattern)
             if live:
-                labels = [
-                    [(node.label, node.beta, node.alpha > 0) for node in e.trie_nodes()] for e in (engine, fresh)
-                ]
-                assert labels[0] == labels[1]
-                tables = [Counter(row[2:3] + row[4:7] for row in e.substring_table()) for e in (engine, fresh)]
-                assert tables[0] == tables[1]
+                assert trie(engine) == trie(fresh)
+                assert rows(engine) == rows(fresh)
+
+
+@pytest.mark.parametrize("probing", PROBING)
+def test_hybrid_one_index_holds_patterns_with_and_without_order(probing: str) -> None:
+    engine, symbols = XTrie(probing=probing), Symbols()
+    keys = {}
+    for expression, ordered in (
+        ("//a[b]/c", False), ("//a[b]/c", True), ("//a[c]/b", True),
+        ("//a[.//b]//c[d]/e", False), ("//a[.//b]//c[d]/e", True), ("/a/b", False),
+    ):  # fmt: skip
+        keys[engine.add(patterns(expression, symbols, ordered=ordered)[0])] = (expression, ordered)
+
+    def found(document: str) -> set[tuple[str, bool]]:
+        return {keys[key] for key in engine.match(element(document).document(symbols)).tolist()}
+
+    assert found("a(b c)") == {("//a[b]/c", False), ("//a[b]/c", True), ("/a/b", False)}
+    assert found("a(c b)") == {("//a[b]/c", False), ("//a[c]/b", True), ("/a/b", False)}
+    assert found("a(x(b) x(c(d e)))") == {("//a[.//b]//c[d]/e", False), ("//a[.//b]//c[d]/e", True)}
+    assert found("a(x(c(e d)) x(b))") == {("//a[.//b]//c[d]/e", False)}
+    for key, (_, ordered) in keys.items():
+        if ordered:
+            engine.remove(key)
+    assert found("a(b c)") == {("//a[b]/c", False), ("/a/b", False)}
 
 
 def test_memory_follows_what_is_held() -> None:
