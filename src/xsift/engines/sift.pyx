@@ -38,6 +38,9 @@ cdef extern from "bits.hpp" namespace "xsift" nogil:
     size_t SLACK
     int32_t* take_bits(uint64_t* words, size_t count, int32_t base, int32_t* to)
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* address) nogil
+
 cdef enum Counter:
     STATES_MADE
     FLUSHES
@@ -340,9 +343,17 @@ cdef class Sift(Engine):
         cdef Part* part
         cdef int32_t i, key
         cdef int64_t j
+        cdef const int32_t* part_lists = scratch.dfa.part_lists.data()
+        cdef Part* parts = scratch.dfa.parts.data()
         state.reported_at = scratch.epoch
-        for i in range(state.parts, state.parts_end):
-            part = &scratch.dfa.parts[scratch.dfa.part_lists[i]]
+        # Parts and their lists lie anywhere in memory: ask for all of them first.
+        for i in range(state.parts, state.accepting_end):
+            prefetch(&parts[part_lists[i]])
+        for i in range(state.parts, state.accepting_end):
+            if parts[part_lists[i]].reported_at != scratch.epoch:
+                prefetch(&pool[parts[part_lists[i]].accepts])
+        for i in range(state.parts, state.accepting_end):
+            part = &parts[part_lists[i]]
             if part.reported_at == scratch.epoch:
                 continue
             part.reported_at = scratch.epoch

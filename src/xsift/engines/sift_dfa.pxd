@@ -30,6 +30,7 @@ cdef struct Loops:
 cdef struct DfaState:
     uint64_t hash            # of its parts and loops
     int32_t parts            # where in `part_lists` its parts begin; no NFA state is in two of them
+    int32_t accepting_end    # where those end that accept something: they come first
     int32_t parts_end
     int32_t loops            # what is active below the element: these Loops and all above; NO_LOOPS
     int32_t same_hash
@@ -58,6 +59,7 @@ cdef class LazyDfa:
     cdef vector[int32_t] marked
     cdef vector[int32_t] accepts
     cdef vector[int32_t] part_list      # the parts of the state being made
+    cdef vector[int32_t] sorted_list    # the same, those that accept something first
     cdef vector[int32_t] asked          # members of a set that a name may lead on from
     cdef vector[int32_t] reached        # where it leads
 

@@ -265,16 +265,20 @@ cdef class LazyDfa:
     cdef int32_t intern_state(self, int32_t loops) except -1 nogil:
         """The state with the parts in `part_list` and these loops: one that is known, or a new one."""
         cdef DfaState made
-        cdef int32_t state, first
-        cdef size_t i
-        cdef size_t kept = 0
+        cdef int32_t state, first, part
+        cdef int32_t accepting
+        self.sorted_list.clear()
+        for part in self.part_list:
+            if self.parts[part].end > self.parts[part].accepts:
+                self.sorted_list.push_back(part)
+        accepting = <int32_t>self.sorted_list.size()
+        for part in self.part_list:
+            if self.parts[part].end == self.parts[part].accepts and part != EMPTY_PART:
+                self.sorted_list.push_back(part)
+        self.part_list.swap(self.sorted_list)
         made.hash = mix64(<uint64_t><uint32_t>loops)
-        for i in range(self.part_list.size()):
-            if self.part_list[i] != EMPTY_PART:
-                self.part_list[kept] = self.part_list[i]
-                kept += 1
-                made.hash = mix64(made.hash + <uint64_t>self.part_list[i])
-        self.part_list.resize(kept)
+        for part in self.part_list:
+            made.hash = mix64(made.hash + <uint64_t>part)
         made.hash >>= 1
         first = self.states_by_hash.get(made.hash, -1)
         state = first
@@ -286,6 +290,7 @@ cdef class LazyDfa:
         state = <int32_t>self.states.size()
         made.parts = <int32_t>self.part_lists.size()
         self.part_lists.insert(self.part_lists.end(), self.part_list.begin(), self.part_list.end())
+        made.accepting_end = made.parts + accepting
         made.parts_end = <int32_t>self.part_lists.size()
         made.loops = loops
         made.same_hash = first
