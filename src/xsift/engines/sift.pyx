@@ -50,6 +50,7 @@ cdef enum:
     LINEAR = -1            # in `pattern_top`: the pattern is a path, accepted by its NFA state
     FREE = -2
     BLOCK = 64              # words of `bits` that are looked through together
+    AHEAD = 8               # edges that are asked for in advance
     FEW_PATTERNS = 4096     # one document may match all of so many
     FIRST_COMPACTION = 256  # a record is rid of repetitions when it gets longer than this
     DEFAULT_CACHE_BYTES = 128 * 1024 * 1024
@@ -73,6 +74,9 @@ cdef class SiftScratch(Scratch):
     cdef vector[uint32_t] edge_at      # by edge: the record in which it was seen last
     cdef uint32_t record_number
     cdef vector[uint64_t] answered     # by NFA state: the record for which is_active was asked last, and the answer
+    cdef vector[int32_t] asked         # edges of a record that may trigger something,
+    cdef vector[int32_t] lists         # the lists of what they trigger,
+    cdef vector[int32_t] candidates    # and nodes that are still to be checked
     cdef vector[int32_t] satisfied     # the subs that the closing element satisfies
     # For ordered twigs only.
     cdef FlatMap[uint64_t] progress    # pack(level, node) -> edges matched from the left, and by which element last
@@ -395,8 +399,7 @@ cdef class Sift(Engine):
         scratch.closed += 1
         self.compact(scratch, record)
         scratch.satisfied.clear()
-        for i in range(record.size()):
-            self.fire(scratch, symbol, record[0][i])
+        self.fire(scratch, symbol, record[0])
         for i in range(scratch.completed[level].size()):
             self.check(scratch, scratch.completed[level][i])
         if <size_t>symbol < self.twigs.leaf_sub.size() and symbol and self.twigs.leaf_sub[symbol] >= 0:
@@ -425,16 +428,40 @@ cdef class Sift(Engine):
         record.resize(kept)
         return 0
 
-    cdef int fire(self, SiftScratch scratch, symbol_t symbol, int32_t edge) except -1 nogil:
-        """Looks at the nodes that this edge triggers for an element of this name."""
-        cdef const Edge* at = &self.twigs.edges[edge]
-        cdef int32_t list_number
-        if symbol and at.names & name_bit(symbol):
-            list_number = self.twigs.trigger_list.get(pack(symbol, edge), -1)
-            if list_number >= 0:
-                self.fire_list(scratch, list_number)
-        if at.star_list >= 0:
-            self.fire_list(scratch, at.star_list)
+    cdef int fire(self, SiftScratch scratch, symbol_t symbol, const vector[int32_t]& record) except -1 nogil:
+        """Looks at the nodes that the edges of a record trigger for an element of this name.
+
+        Edges, lists and nodes lie anywhere in memory. So this goes step by step over all of them, and each step asks
+        for what the next one needs.
+        """
+        cdef const Edge* edges = self.twigs.edges.data()
+        cdef uint32_t name = name_bit(symbol) if symbol else 0
+        cdef int32_t edge, number
+        cdef size_t i
+        scratch.asked.clear()
+        scratch.lists.clear()
+        scratch.candidates.clear()
+        for i in range(record.size()):
+            if i + AHEAD < record.size():
+                prefetch(&edges[record[i + AHEAD]])
+            edge = record[i]
+            if edges[edge].names & name:
+                self.twigs.trigger_list.prefetch(pack(symbol, edge))
+                scratch.asked.push_back(edge)
+            if edges[edge].star_list >= 0:
+                self.twigs.triggers.prefetch_extent(edges[edge].star_list)
+                scratch.lists.push_back(edges[edge].star_list)
+        for edge in scratch.asked:
+            number = self.twigs.trigger_list.get(pack(symbol, edge), -1)
+            if number >= 0:
+                self.twigs.triggers.prefetch_extent(number)
+                scratch.lists.push_back(number)
+        for number in scratch.lists:
+            self.twigs.triggers.prefetch_data(number)
+        for number in scratch.lists:
+            self.fire_list(scratch, number)
+        for number in scratch.candidates:
+            self.check(scratch, number)
         return 0
 
     cdef int fire_list(self, SiftScratch scratch, int32_t list_number) except -1 nogil:
@@ -449,7 +476,8 @@ cdef class Sift(Engine):
                 if trigger.node >= 0 and not trigger.more:
                     scratch.satisfied.push_back(trigger.node)
                 else:
-                    self.check(scratch, trigger.node)
+                    prefetch(self.twigs.node(trigger.node))
+                    scratch.candidates.push_back(trigger.node)
             trigger += 1
         return 0
 

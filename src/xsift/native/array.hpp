@@ -157,6 +157,9 @@ class Lists {
     size_t size() const { return extents.size(); }
     int32_t count(size_t list) const { return extents[list].count; }
     const T* data(size_t list) const { return pool.data() + extents[list].begin; }
+    // Ask for the memory that says where a list is, and for that of the list itself.
+    void prefetch_extent(size_t list) const { __builtin_prefetch(extents.data() + list); }
+    void prefetch_data(size_t list) const { __builtin_prefetch(data(list)); }
     size_t bytes() const { return extents.bytes() + pool.bytes(); }
 
     int32_t add_list() {

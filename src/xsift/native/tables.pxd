@@ -36,6 +36,8 @@ cdef extern from "array.hpp" namespace "xsift" nogil:
         size_t size()
         int32_t count(size_t list)
         const T* data(size_t list)
+        void prefetch_extent(size_t list)
+        void prefetch_data(size_t list)
         size_t bytes()
         int32_t add_list() except +
         void push(size_t list, const T& value) except +
