@@ -41,7 +41,7 @@ Source = bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes]
 """A document: its bytes, its text, a path, or a file opened for reading bytes."""
 
 VERIFY = 1
-BATCH = 64  # documents that a thread takes at a time in match_many
+BATCH = 16  # documents that a thread takes at a time in match_many: few, so that their results stay in the cache
 
 
 class Matcher:

@@ -41,6 +41,8 @@ cdef class Worker:
     cdef vector[void*] scratch_at
     cdef vector[uint8_t] decided      # by segment: needs no more events
     cdef vector[int32_t] keys
+    cdef vector[int32_t] batch_rows        # the results of a batch
+    cdef vector[int32_t] batch_candidates
     cdef vector[int32_t] codes        # a whole document, for engines in Python
     cdef vector[uint64_t] bits        # by row: passed
     cdef vector[uint64_t] words       # by word of `bits`: not zero
@@ -49,6 +51,7 @@ cdef class Worker:
 
     # Matches what the reader was opened on; appends rows that match, and rows to verify, both ascending.
     cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
+    cdef vector[int32_t]* emptied(self, vector[int32_t]* results) except NULL
     cdef int feed_all(self) except -1 nogil
     cdef bint is_decided(self) noexcept nogil
     cdef int match_in_python(self) except -1

@@ -237,6 +237,10 @@ cdef class Plan:
         return removed
 
 
+cdef enum:
+    MOST_KEPT = 1 << 22  # results that a worker keeps room for
+
+
 cdef class Worker:
     """What one thread needs to match documents, one after the other."""
 
@@ -272,7 +276,8 @@ cdef class Worker:
         Returns rows and, for each document, where its rows end; the same for rows to verify; and {number of a document:
         error} for those that cannot be read.
         """
-        cdef vector[int32_t] rows, candidates
+        cdef vector[int32_t]* rows = self.emptied(&self.batch_rows)
+        cdef vector[int32_t]* candidates = self.emptied(&self.batch_candidates)
         cdef vector[int64_t] row_ends, candidate_ends
         cdef size_t rows_before, candidates_before
         cdef const unsigned char[::1] view
@@ -289,7 +294,7 @@ cdef class Worker:
                     self.reader.open(source)
                     opened = True
                 with nogil:
-                    self.run(&rows, &candidates)
+                    self.run(rows, candidates)
             except DocumentError as error:
                 rows.resize(rows_before)
                 candidates.resize(candidates_before)
@@ -300,7 +305,7 @@ cdef class Worker:
             row_ends.push_back(rows.size())
             candidate_ends.push_back(candidates.size())
             number += 1
-        return _array(rows), _ends(row_ends), _array(candidates), _ends(candidate_ends), errors
+        return _array(rows[0]), _ends(row_ends), _array(candidates[0]), _ends(candidate_ends), errors
 
     def match_buffers(self, Py_ssize_t number, size_t offsets, bint wide, size_t data, size_t validity, Py_ssize_t shift):
         """match_batch for the `number` values of an Arrow string or binary array, from `shift` on.
@@ -308,7 +313,8 @@ cdef class Worker:
         `offsets`, `data` and `validity` are the addresses of the array's buffers (0 for no validity), `wide` says
         whether the offsets have 64 bits. A null is a document that is missing: an empty result, no error.
         """
-        cdef vector[int32_t] rows, candidates
+        cdef vector[int32_t]* rows = self.emptied(&self.batch_rows)
+        cdef vector[int32_t]* candidates = self.emptied(&self.batch_candidates)
         cdef vector[int64_t] row_ends, candidate_ends
         cdef size_t rows_before, candidates_before
         cdef const uint8_t* valid = <const uint8_t*>validity
@@ -327,14 +333,21 @@ cdef class Worker:
                 try:
                     with nogil:
                         self.reader.open_buffer(bytes_at + begin, end - begin)
-                        self.run(&rows, &candidates)
+                        self.run(rows, candidates)
                 except DocumentError as error:
                     rows.resize(rows_before)
                     candidates.resize(candidates_before)
                     errors[i] = error
             row_ends.push_back(rows.size())
             candidate_ends.push_back(candidates.size())
-        return _array(rows), _ends(row_ends), _array(candidates), _ends(candidate_ends), errors
+        return _array(rows[0]), _ends(row_ends), _array(candidates[0]), _ends(candidate_ends), errors
+
+    cdef vector[int32_t]* emptied(self, vector[int32_t]* results) except NULL:
+        """Room for results, used from batch to batch, so that it is not asked for anew; but not kept if it is huge."""
+        if results.capacity() > MOST_KEPT:
+            vector[int32_t]().swap(results[0])
+        results.clear()
+        return results
 
     cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         cdef size_t i
