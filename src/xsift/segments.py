@@ -138,4 +138,4 @@ def choose_engine(name: str) -> tuple[str, str]:
     if name != "auto":
         engine_class(name)
         return name, "asked for"
-    return "sift", "it takes every pattern, ordered or not, and is the fastest of all from a thousand subscriptions on"
+    return "sift", "it takes every pattern, ordered or not, and is the fastest from a thousand subscriptions on"
