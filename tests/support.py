@@ -82,6 +82,14 @@ class Element:
         return Document(self.codes(symbols))
 
 
+def nested(names: str) -> Element:
+    """Elements each in the one before: "abc" is <a><b><c/></b></a>."""
+    element = Element(names[-1])
+    for name in reversed(names[:-1]):
+        element = Element(name, [], [element])
+    return element
+
+
 def random_twig(
     rng: random.Random,
     names: str = "abc",

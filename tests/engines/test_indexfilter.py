@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.engines.recursive import recursive_differences
-from tests.support import Element, differences
+from tests.support import Element, differences, nested
 from xsift.document.events import Document
 from xsift.engines.indexfilter import IndexFilter
 from xsift.errors import EngineError
@@ -19,14 +19,6 @@ def index(*expressions: str) -> tuple[IndexFilter, Symbols]:
     for expression in expressions:
         engine.add(patterns(expression, symbols)[0])
     return engine, symbols
-
-
-def nested(names: str) -> Element:
-    """Elements each in the one before: "abc" is <a><b><c/></b></a>."""
-    element = Element(names[-1])
-    for name in reversed(names[:-1]):
-        element = Element(name, [], [element])
-    return element
 
 
 def test_prefix_tree() -> None:

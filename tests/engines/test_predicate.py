@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tests.engines.recursive import recursive_differences
-from tests.support import Element, differences
+from tests.support import Element, differences, nested
 from xsift.engines.predicate import PredicateEngine
 from xsift.engines.predicate_expressions import occurrence_determination
 from xsift.engines.predicate_view import Predicate
@@ -23,14 +23,6 @@ def index(*expressions: str, organisation: str = "pc-ap") -> tuple[PredicateEngi
     for expression in expressions:
         engine.add(patterns(expression, symbols)[0])
     return engine, symbols
-
-
-def nested(names: str) -> Element:
-    """Elements each in the one before: "abc" is <a><b><c/></b></a>."""
-    element = Element(names[-1])
-    for name in reversed(names[:-1]):
-        element = Element(name, [], [element])
-    return element
 
 
 @pytest.mark.parametrize(
