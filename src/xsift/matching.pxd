@@ -46,6 +46,7 @@ cdef class Worker:
     cdef vector[int32_t] codes        # a whole document, for engines in Python
     cdef vector[uint64_t] bits        # by row: passed
     cdef vector[uint64_t] words       # by word of `bits`: not zero
+    cdef bint marking                 # bits may be set: they were not collected yet
     cdef readonly double parse_seconds
     cdef readonly double match_seconds
 

@@ -351,6 +351,10 @@ cdef class Worker:
 
     cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         cdef size_t i
+        if self.marking:  # the document before broke off: what it marked must not show in this one
+            self.bits.assign(self.bits.size(), 0)
+            self.words.assign(self.words.size(), 0)
+        self.marking = not self.plan.direct
         if not self.plan.native:
             with gil:
                 self.match_in_python()
@@ -362,6 +366,7 @@ cdef class Worker:
                 self.finish(0)
                 if is_sorted(self.keys.begin(), self.keys.end()):
                     return self.deliver(rows, candidates)
+                self.marking = True
                 self.mark(0)
             else:
                 for i in range(self.segment_at.size()):
@@ -488,6 +493,7 @@ cdef class Worker:
                         rows.push_back(row)
                     elif self.plan.kinds[row] == VERIFY:
                         candidates.push_back(row)
+        self.marking = False
         return 0
 
 

@@ -67,6 +67,7 @@ cdef class SiftScratch(Scratch):
     cdef vector[int32_t] found         # room for all keys
     cdef bint counts_down              # whether `undecided` is kept: only if it may reach 0
     cdef int64_t undecided             # patterns that have not matched yet
+    cdef bint unfinished               # a document was begun and its matches were not collected: it broke off
     cdef uint32_t epoch                # numbers the documents
     # For twigs only, by level.
     cdef vector[vector[int32_t]] records   # the edges that hold so far for each open element, with repetitions
@@ -230,8 +231,9 @@ cdef class Sift(Engine):
             scratch.bits.resize(blocks * BLOCK, 0)
             scratch.blocks.resize(blocks, 0)
             scratch.found.resize(self.pattern_top.size() + SLACK)
-        if scratch.symbols.size():
+        if scratch.unfinished:
             self.forget_document(scratch)
+        scratch.unfinished = True
         scratch.stack.assign(1, 0)
         scratch.undecided = self.pattern_count
         scratch.counts_down = self.pattern_count <= FEW_PATTERNS
@@ -249,7 +251,7 @@ cdef class Sift(Engine):
         return 0
 
     cdef int forget_document(self, SiftScratch scratch) except -1 nogil:
-        """For one that broke off."""
+        """For one that broke off, in the root or after it."""
         cdef vector[int32_t] keys
         self.collect(scratch, &keys)
         while scratch.symbols.size():
@@ -268,6 +270,7 @@ cdef class Sift(Engine):
                 scratch.blocks[block] = 0
                 end = take_bits(bits + block * BLOCK, BLOCK, <int32_t>(block * BLOCK * 64), end)
         keys.insert(keys.end(), scratch.found.data(), end)
+        scratch.unfinished = False
         return 0
 
     cdef inline void matched(self, SiftScratch scratch, int32_t key) noexcept nogil:

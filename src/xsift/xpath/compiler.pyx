@@ -172,23 +172,33 @@ cdef class Compiler(TruthCompiler):
     def compile(self, text, *, bint ordered=False):
         """Compiles one subscription, given as str or as UTF-8 bytes. Raises XPathError if it cannot be used."""
         cdef bytes source = encoded(text)
-        cdef Result result
-        cdef string attribute
+        cdef vector[Result] results
+        cdef vector[string] attributes
+        cdef string key_bytes, residual, reason
+        cdef bint exact
+        cdef uint8_t outcome
+        cdef size_t i
         self.compile_bytes(source, len(source), ordered)
-        selections = []
-        keys = []
-        for result in self.results:
-            self.selected_attribute(&result, &attribute)
-            keys.append(self.keys.data()[result.key_begin:result.key_end])
-            selections.append(Selection(_SELECTS[result.selects], result.output, (<bytes>attribute).decode()))
+        # Other threads may compile while Python objects are made below: take all of the result out first.
+        results = self.results
+        attributes.resize(results.size())
+        for i in range(results.size()):
+            self.selected_attribute(&results[i], &attributes[i])
+        key_bytes = string(self.keys.data(), self.keys.size())
+        residual, reason, exact, outcome = self.residual, self.reason, self.exact, self.outcome
+        keys, selections = [], []
+        for i in range(results.size()):
+            keys.append(key_bytes.data()[results[i].key_begin:results[i].key_end])
+            attribute = attributes[i].data()[:attributes[i].size()]
+            selections.append(Selection(_SELECTS[results[i].selects], results[i].output, attribute.decode()))
         return Compiled(
             keys=keys,
             selections=selections,
-            exact=self.exact,
-            always=self.outcome == OUTCOME_ALWAYS,
-            never=self.outcome == OUTCOME_NEVER,
-            residual=(<bytes>self.residual).decode(),
-            reason=(<bytes>self.reason).decode(),
+            exact=exact,
+            always=outcome == OUTCOME_ALWAYS,
+            never=outcome == OUTCOME_NEVER,
+            residual=residual.data()[:residual.size()].decode(),
+            reason=reason.data()[:reason.size()].decode(),
             symbols=self.symbols,
         )
 
