@@ -28,6 +28,7 @@ COMPILE = {
 }[MODE]
 LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
 HEADERS = [header.as_posix() for header in sorted(Path("src").rglob("*.hpp"))]
+INCLUDES = sorted({Path(header).parent.as_posix() for header in HEADERS})
 CHECKS = MODE != "release"
 WORDS = os.environ.get("XSIFT_KERNELS", "").split()
 
@@ -44,8 +45,8 @@ def kernels() -> list[Extension]:
                 [source.as_posix()],
                 language="c++",
                 depends=HEADERS,
-                include_dirs=["src/xsift/native", "src/xsift/xpath"],
-                libraries=["expat"] if source.parent.name == "document" else [],
+                include_dirs=INCLUDES,
+                libraries=["expat"] if "document" in source.parts else [],
                 extra_compile_args=["-std=c++17", "-Wno-unused-function", "-Wno-sign-compare", *COMPILE],
                 extra_link_args=LINK,
             )

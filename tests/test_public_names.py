@@ -26,7 +26,7 @@ def test_all_is_what_there_is(name: str) -> None:
 
 
 def test_engines_are_described() -> None:
-    for engine in xsift.engines():
+    for engine in xsift.list_engines():
         assert engine.name
         assert engine.paper
         assert engine.takes

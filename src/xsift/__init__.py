@@ -9,8 +9,7 @@ matcher.match(b"<nitf>…</nitf>")
 from __future__ import annotations
 
 from xsift.document import DocumentStatistics, Limits, document_statistics
-from xsift.engines import EngineDescription
-from xsift.engines import describe as engines
+from xsift.engines import EngineDescription, list_engines
 from xsift.errors import (
     DocumentError,
     EngineError,
@@ -20,9 +19,9 @@ from xsift.errors import (
     XPathError,
     XsiftError,
 )
-from xsift.matcher import Matcher
-from xsift.results import Explanation, Match, Node, SubscriptionReport
-from xsift.subscriptions import Subscriptions
+from xsift.matching.matcher import Matcher
+from xsift.matching.results import Explanation, Match, Node, SubscriptionReport
+from xsift.matching.subscriptions import Subscriptions
 
 __all__ = [
     "DocumentError",
@@ -43,7 +42,7 @@ __all__ = [
     "XsiftError",
     "__version__",
     "document_statistics",
-    "engines",
+    "list_engines",
 ]
 
 __version__ = "0.1.0"

@@ -195,9 +195,11 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_engines_and_options(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["engines"]) == 0
     out = capsys.readouterr().out
-    assert all(engine.name in out for engine in xsift.engines())
+    assert all(engine.name in out for engine in xsift.list_engines())
     assert main(["engines", "--json"]) == 0
-    assert {row["name"] for row in json.loads(capsys.readouterr().out)} == {engine.name for engine in xsift.engines()}
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} == {
+        engine.name for engine in xsift.list_engines()
+    }
     document = str(folder / "news" / "a.xml")
     assert main(["match", "-s", str(folder / "alerts.tsv"), "-e", "sift", "-o", "cache_bytes=1000", document]) == 0
     assert main(["match", "-s", str(folder / "alerts.tsv"), "-e", "sift", "-o", "nonsense=1", document]) == 2

@@ -12,7 +12,7 @@ import pytest
 import xsift
 from tests.support import DESCENDANT, Element, Twig, differences, random_element, random_twig
 from xsift.document.events import Document
-from xsift.engines.afilter import AFilter
+from xsift.engines.afilter.engine import AFilter
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
 from xsift.xpath.pattern import Pattern

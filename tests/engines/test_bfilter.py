@@ -11,8 +11,8 @@ from lxml import etree
 import xsift
 from tests.support import Element, differences, random_element, random_twig
 from xsift.document.events import Document
-from xsift.engines.bfilter import BFilter
-from xsift.engines.bfilter_trace import Snapshot
+from xsift.engines.bfilter.engine import BFilter
+from xsift.engines.bfilter.trace import Snapshot
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
 from xsift.xpath import patterns

@@ -9,9 +9,9 @@ import pytest
 from tests.support import Element, Twig, differences, random_element, random_twig
 from xsift.document import DocumentIndex, Reader
 from xsift.document.events import Document
-from xsift.engines.ifist import FiST, IFiST
-from xsift.engines.ifist_sequences import profile_sequence
-from xsift.engines.ifist_view import Moment
+from xsift.engines.ifist.engine import FiST, IFiST
+from xsift.engines.ifist.sequences import profile_sequence
+from xsift.engines.ifist.view import Moment
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
 from xsift.xpath import Pattern, Symbols, patterns

@@ -9,7 +9,7 @@ import pytest
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, nested
 from xsift.document.events import Document
-from xsift.engines.indexfilter import IndexFilter
+from xsift.engines.indexfilter.engine import IndexFilter
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 

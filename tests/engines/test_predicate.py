@@ -9,9 +9,9 @@ import pytest
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, nested
-from xsift.engines.predicate import PredicateEngine
-from xsift.engines.predicate_expressions import occurrence_determination
-from xsift.engines.predicate_view import Predicate
+from xsift.engines.predicate.engine import PredicateEngine
+from xsift.engines.predicate.expressions import occurrence_determination
+from xsift.engines.predicate.view import Predicate
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 

@@ -9,7 +9,7 @@ import pytest
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, random_element, random_twig
 from xsift.engines.reference import Evaluation, Tree
-from xsift.engines.sift import Sift
+from xsift.engines.sift.engine import Sift
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 

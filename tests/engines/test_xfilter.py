@@ -9,7 +9,7 @@ import pytest
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences
 from xsift.document.events import Document
-from xsift.engines.xfilter import XFilter
+from xsift.engines.xfilter.engine import XFilter
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 

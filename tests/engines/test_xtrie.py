@@ -10,7 +10,7 @@ import pytest
 from tests.engines.recursive import Mix, recursive_differences
 from tests.support import Element, Twig, differences
 from xsift.document.events import Document
-from xsift.engines.xtrie import XTrie
+from xsift.engines.xtrie.engine import XTrie
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 

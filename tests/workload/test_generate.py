@@ -17,7 +17,7 @@ import pytest
 
 from xsift.cli import generate
 from xsift.errors import WorkloadError
-from xsift.files import read_documents, read_subscriptions
+from xsift.sources.files import read_documents, read_subscriptions
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 from xsift.workload.output import DOCUMENT_ENDINGS, SUBSCRIPTION_ENDINGS, write_documents, write_subscriptions
 

@@ -9,7 +9,7 @@ import sys
 import xsift
 from xsift.cli import EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import namespaces_of, plural, progress
-from xsift.files import read_subscriptions
+from xsift.sources.files import read_subscriptions
 
 EPILOG = """\
 exit code: 0 every subscription can be used; 1 some cannot (each is reported with its position); 2 wrong use

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 import xsift
 from xsift.errors import SubscriptionError
-from xsift.files import read_subscriptions
+from xsift.sources.files import read_subscriptions
 
 __all__ = ["add_subscription_options", "load_matcher", "load_subscriptions", "plural", "progress"]
 

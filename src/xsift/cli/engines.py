@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Lists; returns the exit code."""
-    found = xsift.engines()
+    found = xsift.list_engines()
     if arguments.json:
         print(json.dumps([dataclasses.asdict(engine) for engine in found], ensure_ascii=False))
         return EXIT_OK

@@ -6,7 +6,7 @@ import argparse
 
 from xsift.cli import EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_subscription_options, engine_options, load_subscriptions
-from xsift.files import read_documents
+from xsift.sources.files import read_documents
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

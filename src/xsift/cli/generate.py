@@ -163,7 +163,7 @@ def _subscriptions(arguments: argparse.Namespace) -> None:
 def _sample(arguments: argparse.Namespace, parameters: SubscriptionParameters) -> list[bytes]:
     """The documents that a selectivity is measured with."""
     if arguments.sample_from:
-        from xsift.files import read_documents
+        from xsift.sources.files import read_documents
 
         found = []
         for source in read_documents(arguments.sample_from):

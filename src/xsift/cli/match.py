@@ -16,8 +16,8 @@ import pyarrow.parquet
 import xsift
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_subscription_options, load_matcher, plural, progress
-from xsift.files import SourceDocument, read_documents
-from xsift.results import Node
+from xsift.matching.results import Node
+from xsift.sources.files import SourceDocument, read_documents
 
 EPILOG = """\
 output:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_subscription_options, namespaces_of, plural
 from xsift.errors import SubscriptionError, XsiftError
-from xsift.files import read_subscriptions
+from xsift.sources.files import read_subscriptions
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException

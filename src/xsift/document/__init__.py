@@ -5,7 +5,7 @@ reader = Reader(index)                              one for each thread
 document = reader.read(b"<a/>")                     the events, for an engine
 """
 
-from xsift.document.conditions import ConditionIndex
+from xsift.document.conditions.condition_index import ConditionIndex
 from xsift.document.events import Document, EventSource
 from xsift.document.index import DocumentIndex
 from xsift.document.limits import Limits

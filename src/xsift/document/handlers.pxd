@@ -2,7 +2,7 @@ from libcpp cimport bool as cpp_bool
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from xsift.document.conditions cimport AttributeValue, ConditionScratch, ConditionTables
+from xsift.document.conditions.condition_index cimport AttributeValue, ConditionScratch, ConditionTables
 from xsift.document.expat cimport XML_Parser
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint64_t

@@ -11,7 +11,7 @@ call for text.
 
 from libc.string cimport memchr, strlen
 
-from xsift.document.conditions cimport AttributeValue, WANTS_ATTRIBUTES
+from xsift.document.conditions.condition_index cimport AttributeValue, WANTS_ATTRIBUTES
 from xsift.document.emission cimport (
     current_offset, emit_end, emit_start, end_text_node, keep_name, match_start, open_text, stop, stopped, take_text,
 )

@@ -1,6 +1,6 @@
 from libcpp.vector cimport vector
 
-from xsift.document.conditions cimport ConditionIndex
+from xsift.document.conditions.condition_index cimport ConditionIndex
 from xsift.document.handlers cimport NameEntry, Part
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t, int64_t, symbol_t

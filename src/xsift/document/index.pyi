@@ -1,6 +1,6 @@
 from collections.abc import Iterable
 
-from xsift.document.conditions import ConditionIndex
+from xsift.document.conditions.condition_index import ConditionIndex
 from xsift.xpath.symbols import Symbols
 
 class DocumentIndex:

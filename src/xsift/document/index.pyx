@@ -7,7 +7,7 @@ Making one costs time in proportion to the number of names, not of conditions.
 
 from libcpp.vector cimport vector
 
-from xsift.document.conditions cimport ConditionIndex
+from xsift.document.conditions.condition_index cimport ConditionIndex
 from xsift.document.handlers cimport NameEntry, Part
 from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.symbols cimport ANY, Symbols

@@ -4,7 +4,7 @@ from xsift.document.events cimport EventSource
 from xsift.document.handlers cimport ReadState
 from xsift.document.index cimport DocumentIndex
 from xsift.document.names cimport ElementNames
-from xsift.document.scanner cimport Scanner
+from xsift.document.scanner.scanner cimport Scanner
 from xsift.native.types cimport int64_t
 
 

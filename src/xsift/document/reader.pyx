@@ -30,7 +30,7 @@ from cpython.ref cimport PyObject
 from libc.string cimport memcpy
 from libcpp.string cimport string
 
-from xsift.document.conditions cimport WANTS_ATTRIBUTES
+from xsift.document.conditions.condition_index cimport WANTS_ATTRIBUTES
 from xsift.document.emission cimport be_silent, forget_kept_names, stop
 from xsift.document.events cimport Document, EventSource
 from xsift.document.expat cimport *
@@ -39,7 +39,7 @@ from xsift.document.handlers cimport (
 )
 from xsift.document.index cimport DocumentIndex
 from xsift.document.names cimport ElementNames, NamedDocument
-from xsift.document.scanner cimport (
+from xsift.document.scanner.scanner cimport (
     REASON_COUNT, REASON_ENCODING, REASON_LIMIT, REASON_OFF, SCAN_ENDED, SCAN_HUNGRY, SCAN_NO_MEMORY, SCAN_PAUSED,
     Scanner, reading_counts, write_opening,
 )

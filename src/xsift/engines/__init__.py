@@ -9,21 +9,21 @@ from typing import Any
 from xsift.engines.base import Engine
 from xsift.errors import EngineError
 
-__all__ = ["ENGINES", "Engine", "EngineDescription", "create", "describe", "engine_class"]
+__all__ = ["ENGINES", "Engine", "EngineDescription", "create", "engine_class", "list_engines"]
 
 # name -> module and class, in the order in which `xsift engines` lists them
 ENGINES: dict[str, tuple[str, str]] = {
     "reference": ("xsift.engines.reference", "Reference"),
-    "yfilter": ("xsift.engines.yfilter", "YFilter"),
-    "xfilter": ("xsift.engines.xfilter", "XFilter"),
-    "xtrie": ("xsift.engines.xtrie", "XTrie"),
-    "afilter": ("xsift.engines.afilter", "AFilter"),
-    "fist": ("xsift.engines.ifist", "FiST"),
-    "ifist": ("xsift.engines.ifist", "IFiST"),
-    "predicate": ("xsift.engines.predicate", "PredicateEngine"),
-    "indexfilter": ("xsift.engines.indexfilter", "IndexFilter"),
-    "bfilter": ("xsift.engines.bfilter", "BFilter"),
-    "sift": ("xsift.engines.sift", "Sift"),
+    "yfilter": ("xsift.engines.yfilter.engine", "YFilter"),
+    "xfilter": ("xsift.engines.xfilter.engine", "XFilter"),
+    "xtrie": ("xsift.engines.xtrie.engine", "XTrie"),
+    "afilter": ("xsift.engines.afilter.engine", "AFilter"),
+    "fist": ("xsift.engines.ifist.engine", "FiST"),
+    "ifist": ("xsift.engines.ifist.engine", "IFiST"),
+    "predicate": ("xsift.engines.predicate.engine", "PredicateEngine"),
+    "indexfilter": ("xsift.engines.indexfilter.engine", "IndexFilter"),
+    "bfilter": ("xsift.engines.bfilter.engine", "BFilter"),
+    "sift": ("xsift.engines.sift.engine", "Sift"),
 }
 
 
@@ -52,7 +52,7 @@ class EngineDescription:
     options: dict[str, tuple[object, ...]]
 
 
-def describe() -> list[EngineDescription]:
+def list_engines() -> list[EngineDescription]:
     """The engines there are. `Subscriptions.matcher(engine=name, **options)` uses one."""
     kinds = [engine_class(name) for name in ENGINES]
     return [

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pyarrow as pa
 
 from xsift.errors import SubscriptionError, XsiftError
-from xsift.matcher import Matcher
+from xsift.matching.matcher import Matcher
+from xsift.matching.subscriptions import Subscriptions
 from xsift.spark.worker import Part
-from xsift.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from xsift.matching.subscriptions import Subscriptions
 from xsift.spark.compiled import Compiled, ship
 from xsift.spark.table import SubscriptionTable, latest_rows
 from xsift.spark.worker import Part
-from xsift.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

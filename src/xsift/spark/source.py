@@ -23,8 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from xsift.errors import DocumentError, XsiftError
-from xsift.spark.places import chunks_of, compressed, find_files, size_of
-from xsift.spark.records import (
+from xsift.sources.records import (
     DEFAULT_RECORD_LIMIT_BYTES,
     Ancestors,
     Header,
@@ -34,6 +33,7 @@ from xsift.spark.records import (
     scan_records,
     split_places,
 )
+from xsift.spark.places import chunks_of, compressed, find_files, size_of
 
 __all__ = ["RecordSource"]
 

@@ -26,8 +26,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sql
 
 from xsift.errors import SubscriptionError, XsiftError
+from xsift.matching.subscriptions import Subscriptions
 from xsift.spark.compiled import Errors, table_of
-from xsift.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xsift.errors import DocumentError
-from xsift.matcher import Matcher
+from xsift.matching.matcher import Matcher
 
 __all__ = ["ERROR_TYPE", "Part", "Task"]
 

@@ -1,0 +1,1 @@
+"""Predicate-based filtering (Hou, Jacobsen, 2006). The engine is in engine.pyx, its structures beside it."""

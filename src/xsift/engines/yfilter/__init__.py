@@ -1,0 +1,1 @@
+"""YFilter (Diao, Altinel, Franklin, Zhang, Fischer, 2003), a baseline: engine.pyx. Its automaton is in ../nfa.pyx."""

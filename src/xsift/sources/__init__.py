@@ -1,0 +1,1 @@
+"""The sources room: documents and subscriptions from files, folders, archives and records of big files."""

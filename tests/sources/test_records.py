@@ -1,0 +1,160 @@
+"""Cutting files into records: every way in which a split can fall, against a parser."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from lxml import etree
+
+from xsift.errors import DocumentError
+from xsift.sources.records import decoded, read_header, scan_records, split_places
+
+TRICKY = b"""<?xml version="1.0"?>
+<!-- <article>no</article> -->
+<!DOCTYPE dump [<!ENTITY who "me ]>"> <!-- ]> <article> --> <?pi ]> ?>]>
+<dump xmlns="urn:d" xmlns:x='urn:x' note="a > b" xmlns:y="urn:y">
+ <articles/><article-list/>
+ <article id="1">one &who; <article>nested</article> <article/> end</article>
+ <!-- <article id="no">
+ - --><![CDATA[ <article id="no"> ]] ]]>
+ <?pi <article id="no"> ?>
+ <article id='2' title="a > b" xmlns:x="urn:own"><![CDATA[</article>]]><!-- </article> --><?p </article>?></article >
+ <article
+   id="3"/><article id="4"></article><x:article id="no"/>
+</dump>
+"""
+
+
+def cut(data: bytes, size: int, base: int = 0, end: int | None = None) -> list[bytes]:
+    end = len(data) if end is None else end
+    return [data[place : min(place + size, end)] for place in range(base, end, size)]
+
+
+def records(data: bytes, size: int = 1 << 20, record: str = "article") -> list[bytes]:
+    header = read_header(cut(data, size), record)
+    return [found.xml for found in scan_records(cut(data, size, header.end), record, header, header.end)]
+
+
+def outermost(data: bytes, name: str = "{urn:d}article") -> list[bytes]:
+    root = etree.fromstring(data)
+    found = [
+        element
+        for element in root.iter(name)
+        if not any(etree.QName(a).localname == etree.QName(element).localname for a in element.iterancestors())
+    ]
+    return [etree.tostring(element, method="c14n", exclusive=True, with_tail=False) for element in found]
+
+
+def canonical(xml: bytes) -> bytes:
+    return etree.tostring(etree.fromstring(xml), method="c14n", exclusive=True)
+
+
+@pytest.mark.parametrize("size", [*range(1, 40), 64, 100, 1000])
+def test_records_whatever_the_chunks(size: int) -> None:
+    wanted = outermost(TRICKY)
+    assert [canonical(xml) for xml in records(TRICKY, size)] == wanted
+    assert len(wanted) == 4
+
+
+@pytest.mark.parametrize("split_bytes", [1, 10, 50, 100, 10_000])
+def test_splits_give_the_same_records(split_bytes: int) -> None:
+    assert splits(TRICKY, split_bytes) == records(TRICKY)
+
+
+def splits(data: bytes, split_bytes: int, record: str = "article") -> list[bytes]:
+    """The records of a file that is read in splits."""
+    header = read_header([data], record)
+    places = split_places(cut(data, 7, header.end), record, header.end, split_bytes)
+    ends = [*(begin for begin, _ in places[1:]), len(data)]
+    found = []
+    for (begin, open_there), end in zip(places, ends, strict=True):
+        chunks = cut(data, 5, begin, end)
+        found += [r.xml for r in scan_records(chunks, record, header, begin, ancestors=open_there)]
+    assert split_bytes > 100 or len(places) > 2
+    return found
+
+
+NESTED = b"""<d xmlns="urn:d" xmlns:p="urn:p">
+<volume xmlns:p="urn:v1" n="a>b"><p:part xmlns="urn:part"><r p:a="1"/></p:part><r p:a="2"/><r/><s/></volume>
+<r p:a="3"/><volume xmlns=""><r p:a="4"/><!-- <volume xmlns="urn:no"> --><a><b><r/></b></a></volume><r>end</r>
+</d>"""
+
+
+@pytest.mark.parametrize("size", [1, 3, 17, 1000])
+def test_namespaces_between_the_root_and_the_record(size: int) -> None:
+    root = etree.fromstring(NESTED)
+    wanted = [
+        etree.tostring(element, method="c14n", exclusive=True, with_tail=False) for element in root.iter("{*}r")
+    ]
+    assert [canonical(xml) for xml in records(NESTED, size, "r")] == wanted
+    assert [canonical(xml) for xml in splits(NESTED, size, "r")] == wanted
+
+
+def test_random_files() -> None:
+    rng = random.Random(4)
+    pieces = [
+        b"<r>",
+        b"</r>",
+        b"<r/>",
+        b"<!--<r>-->",
+        b"<![CDATA[</r>]]>",
+        b"<?p <r>?>",
+        b"text",
+        b"<s a='>'>",
+        b"<s xmlns='urn:s' xmlns:q='>'>",
+        b"</s>",
+        b"<rr/>",
+    ]
+    checked = 0
+    for _ in range(3000):
+        data = b"<d xmlns:q='urn:q'>" + b"".join(rng.choices(pieces, k=rng.randint(1, 12))) + b"</d>"
+        try:
+            wanted = outermost(data, "{*}r")
+        except etree.XMLSyntaxError:
+            continue
+        checked += 1
+        assert [canonical(xml) for xml in records(data, rng.randint(1, 20), "r")] == wanted, data
+    assert checked > 50
+
+
+def test_positions_and_namespaces() -> None:
+    data = b'<d xmlns="u" xmlns:p="v">\n<r p:a="1"/><r xmlns="w"/></d>'
+    header = read_header([data], "r")
+    found = list(scan_records([data[header.end :]], "r", header, header.end))
+    assert [data[r.position : r.position + 2] for r in found] == [b"<r", b"<r"]
+    assert [r.xml for r in found] == [b'<r xmlns="u" xmlns:p="v" p:a="1"/>', b'<r xmlns:p="v" xmlns="w"/>']
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "shift_jis", "utf-32"])
+def test_encodings(encoding: str) -> None:
+    letter = "表" if encoding == "shift_jis" else "é"
+    name = "utf-8" if encoding == "utf-8-sig" else encoding
+    data = f'<?xml version="1.0" encoding="{name}"?><d><r>{letter}</r></d>'.encode(encoding)
+    plain = b"".join(decoded(cut(data, 201) if encoding in ("utf-16", "utf-32") else [data]))
+    assert [etree.fromstring(xml).text for xml in records(plain, record="r")] == [letter]
+
+
+def test_root_is_a_record() -> None:
+    assert records(b"<r a='1'><r/></r>", record="r") == [b"<r a='1'><r/></r>"]
+
+
+def test_a_truncated_file_gives_its_last_record_as_it_is() -> None:
+    assert records(b"<d><r>1</r><r>2", record="r") == [b"<r>1</r>", b"<r>2"]
+    assert records(b"<d><r>1</r><r>2<!-- ", record="r") == [b"<r>1</r>", b"<r>2<!-- "]
+    assert records(b"<d><r>1</r><!-- ", record="r") == [b"<r>1</r>"]
+
+
+def test_limits() -> None:
+    header = read_header([b"<d>"], "r")
+    with pytest.raises(DocumentError, match="longer than 1,000 bytes"):
+        list(scan_records(cut(b"<r>" + b"x" * 5000, 100), "r", header, 3, limit_bytes=1000))
+    with pytest.raises(DocumentError, match="no-root"):
+        read_header([b"   "], "r")
+    with pytest.raises(DocumentError, match="more than 100,000 elements are open"):
+        list(scan_records([b"<a>" * 100_001], "r", header, 3))
+    with pytest.raises(DocumentError, match="does not end"):
+        list(scan_records(cut(b"<r a='" + b"x" * 3_000_000, 100_000), "r", header, 3))
+    assert (
+        len(list(scan_records(cut(b"<!--" + b"x" * 50_000 + b"--><r/>", 100), "r", header, 3, limit_bytes=1000))) == 1
+    )

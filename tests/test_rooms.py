@@ -1,0 +1,58 @@
+"""The rooms of DESIGN.md, and which of them each may know of: an import that goes up the table fails here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "xsift"
+
+EVERYWHERE = {"errors", "native"}
+MAY_KNOW: dict[str, set[str]] = {
+    "errors": set(),
+    "native": set(),
+    "xpath": set(),
+    "document": {"xpath"},
+    "engines": {"xpath", "document"},
+    "matching": {"xpath", "document", "engines"},
+    "sources": {"document"},
+    "tables": {"matching"},
+    "spark": {"matching", "sources", "tables"},
+    "service": {"matching", "sources", "tables"},
+    "workload": {"xpath"},
+    "experiments": {"xpath", "document", "engines", "matching", "workload"},
+    "cli": {"matching", "sources", "tables", "spark", "service", "workload", "experiments"},
+}
+IMPORT = re.compile(r"^\s*(?:from\s+xsift\.(\w+)[\w.]*\s+c?import|c?import\s+xsift\.(\w+))", re.M)
+FILES = sorted(path for suffix in ("py", "pyx", "pxd", "pyi") for path in PACKAGE.rglob(f"*.{suffix}"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].split(".")[0]
+
+
+def rooms_imported(text: str) -> set[str]:
+    return {first or second for first, second in IMPORT.findall(text)}
+
+
+@pytest.mark.parametrize("room", sorted(MAY_KNOW))
+def test_imports_go_down(room: str) -> None:
+    allowed = MAY_KNOW[room] | EVERYWHERE | {room}
+    up = {
+        f"{path.relative_to(PACKAGE)} imports {other}"
+        for path in FILES
+        if room_of(path) == room
+        for other in rooms_imported(path.read_text()) - allowed
+    }
+    assert not up
+
+
+def test_every_folder_is_a_room() -> None:
+    assert {room_of(path) for path in FILES} - {"__init__"} <= set(MAY_KNOW)
+
+
+def test_the_reader_of_imports_sees_all_kinds() -> None:
+    text = "from xsift.a.b import c\nimport xsift.d\ncimport xsift.e.f\n    from xsift.g cimport h\nfrom xsift import i\n"
+    assert rooms_imported(text) == {"a", "d", "e", "g"}
