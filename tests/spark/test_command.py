@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet
 import pytest
 
-from tests.spark.test_records import TRICKY
+from tests.sources.test_records import TRICKY
 from xsift.cli import main
 from xsift.spark import SubscriptionTable
 
