@@ -54,5 +54,11 @@ def test_every_folder_is_a_room() -> None:
 
 
 def test_the_reader_of_imports_sees_all_kinds() -> None:
-    text = "from xsift.a.b import c\nimport xsift.d\ncimport xsift.e.f\n    from xsift.g cimport h\nfrom xsift import i\n"
-    assert rooms_imported(text) == {"a", "d", "e", "g"}
+    lines = [
+        "from xsift.a.b import c",
+        "import xsift.d",
+        "cimport xsift.e.f",
+        "    from xsift.g cimport h",
+        "import os",
+    ]
+    assert rooms_imported("\n".join(lines)) == {"a", "d", "e", "g"}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.sources.test_records import TRICKY, records
 from tests.spark.data import finish
-from tests.spark.test_records import TRICKY, records
 from xsift.spark import register_sources
 
 if TYPE_CHECKING:
