@@ -54,7 +54,7 @@ def test_every_folder_is_a_room() -> None:
 
 
 def test_the_reader_of_imports_sees_all_kinds() -> None:
-    lines = [
+    lines = ["from xsift.a.b import c", "import xsift.d", "cimport xsift.e.f", "  from xsift.g cimport h", "import os"]
         "from xsift.a.b import c",
         "import xsift.d",
         "cimport xsift.e.f",
