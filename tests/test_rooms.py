@@ -54,11 +54,5 @@ def test_every_folder_is_a_room() -> None:
 
 
 def test_the_reader_of_imports_sees_all_kinds() -> None:
-    lines = ["from xsift.a.b import c", "import xsift.d", "cimport xsift.e.f", "  from xsift.g cimport h", "import os"]
-        "from xsift.a.b import c",
-        "import xsift.d",
-        "cimport xsift.e.f",
-        "    from xsift.g cimport h",
-        "import os",
-    ]
+    lines = ["from xsift.a.b import c", "import xsift.d", "cimport xsift.e.f", "  from xsift.g cimport h"]
     assert rooms_imported("\n".join(lines)) == {"a", "d", "e", "g"}
