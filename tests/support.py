@@ -6,7 +6,7 @@ import random
 import struct
 from dataclasses import dataclass, field
 
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.xpath.pattern import Pattern, from_key
 from xsift.xpath.symbols import Symbols
 
@@ -78,8 +78,8 @@ class Element:
             codes += child.codes(symbols)
         return [*codes, -1]
 
-    def document(self, symbols: Symbols) -> Document:
-        return Document(self.codes(symbols))
+    def document(self, symbols: Symbols) -> RecordedEvents:
+        return RecordedEvents(self.codes(symbols))
 
 
 def nested(names: str) -> Element:

@@ -8,11 +8,12 @@ matcher.match(b"<nitf>…</nitf>")
 
 from __future__ import annotations
 
-from xsift.document import DocumentStatistics, Limits, document_statistics
+from xsift.document import Document, DocumentStatistics, Limits, document_statistics
 from xsift.engines import EngineDescription, list_engines
 from xsift.errors import (
     DocumentError,
     EngineError,
+    FailureWarning,
     StorageError,
     SubscriptionError,
     WorkloadError,
@@ -20,18 +21,23 @@ from xsift.errors import (
     XsiftError,
 )
 from xsift.matching.matcher import Matcher
-from xsift.matching.results import Explanation, Match, Node, SubscriptionReport
+from xsift.matching.options import MatcherOptions
+from xsift.matching.results import ArrayMatches, Explanation, Match, Node, SubscriptionReport
 from xsift.matching.subscriptions import Subscriptions
 
 __all__ = [
+    "ArrayMatches",
+    "Document",
     "DocumentError",
     "DocumentStatistics",
     "EngineDescription",
     "EngineError",
     "Explanation",
+    "FailureWarning",
     "Limits",
     "Match",
     "Matcher",
+    "MatcherOptions",
     "Node",
     "StorageError",
     "SubscriptionError",

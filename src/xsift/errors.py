@@ -17,6 +17,7 @@ from __future__ import annotations
 __all__ = [
     "DocumentError",
     "EngineError",
+    "FailureWarning",
     "StorageError",
     "SubscriptionError",
     "WorkloadError",
@@ -67,15 +68,26 @@ class XPathError(XsiftError):
 
 
 class DocumentError(XsiftError):
-    """A document cannot be read to its end. Lines and columns count from 1, the byte offset from 0."""
+    """A document cannot be read to its end. Lines and columns count from 1, the byte offset from 0. `label` is what
+    the document is called, or None.
+    """
 
     def __init__(
-        self, code: str, message: str, *, line: int = 0, column: int = 0, offset: int = 0, hint: str = ""
+        self,
+        code: str,
+        message: str,
+        *,
+        line: int = 0,
+        column: int = 0,
+        offset: int = 0,
+        hint: str = "",
+        label: str | None = None,
     ) -> None:
         super().__init__(code, message, hint=hint)
         self.line = line
         self.column = column
         self.offset = offset
+        self.label = label
 
     def _where(self) -> str:
         return f", line {self.line}, column {self.column} (byte {self.offset})" if self.line else ""
@@ -99,3 +111,7 @@ class WorkloadError(XsiftError):
 
 class StorageError(XsiftError):
     """A file that should hold a saved matcher cannot be read as one."""
+
+
+class FailureWarning(UserWarning):
+    """A subscription could not be decided on a document, and nobody asked for `failures`; all others were."""

@@ -9,7 +9,7 @@ from lxml import etree
 
 from tests.document.support import ATTRIBUTE, EQUAL, TEXT, Asked, Spec
 from tests.document.test_conditions import documents
-from xsift.document import Document, DocumentTree, ElementNames
+from xsift.document import DocumentTree, ElementNames, RecordedEvents
 
 
 def compare(document: bytes) -> None:
@@ -98,7 +98,7 @@ def test_what_was_not_kept_is_refused() -> None:
 def test_events_that_are_no_document() -> None:
     for codes in ([-1], [-5], [1], [1, -1, -1], [1, -1, -7]):
         with pytest.raises(ValueError, match="not the events"):
-            DocumentTree(Document(codes))
+            DocumentTree(RecordedEvents(codes))
     with pytest.raises(ValueError, match="one position"):
-        DocumentTree(Document([1, -1], [0]))
-    assert len(DocumentTree(Document())) == 0
+        DocumentTree(RecordedEvents([1, -1], [0]))
+    assert len(DocumentTree(RecordedEvents())) == 0

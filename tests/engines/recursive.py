@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from tests.support import CHILD, DESCENDANT, Element, Twig, attribute_condition, random_element
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.base import Engine
 from xsift.engines.reference import Evaluation, Tree
 from xsift.xpath.pattern import Pattern
@@ -53,18 +53,18 @@ class Mix:
         )
 
 
-def events(element: Element, symbols: Symbols, rng: random.Random) -> Document:
+def events(element: Element, symbols: Symbols, rng: random.Random) -> RecordedEvents:
     """The document; sometimes with names that nobody asks for, and with conditions right before end tags."""
     codes = element.codes(symbols)
     if rng.random() < 0.7:
-        return Document(codes)
+        return RecordedEvents(codes)
     unasked = symbols.element("z")
     changed = []
     for code in codes:
         if code == END and rng.random() < 0.2:
             changed.append(-attribute_condition(symbols, rng.choice("xyz")) - 1)
         changed.append(0 if code == unasked else code)
-    return Document(changed)
+    return RecordedEvents(changed)
 
 
 def recursive_differences(
@@ -93,5 +93,5 @@ def recursive_differences(
             if len(actual) != len(set(actual)):
                 found.append(f"says some pattern twice on {document.events}")
             if rng.random() < 0.1:  # a document that breaks off must leave nothing behind
-                engine.match(Document(document.events[: rng.randrange(len(document))]))
+                engine.match(RecordedEvents(document.events[: rng.randrange(len(document))]))
     return sorted(found, key=len)

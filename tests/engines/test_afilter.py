@@ -11,7 +11,7 @@ import pytest
 
 import xsift
 from tests.support import DESCENDANT, Element, Twig, differences, random_element, random_twig
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.afilter.engine import AFilter
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
@@ -52,9 +52,9 @@ class Filters:
         """Start tags are letters, end tags a full stop."""
         return [END if tag == "." else self.symbols.element(tag) for tag in tags]
 
-    def document(self, tags: str) -> Document:
+    def document(self, tags: str) -> RecordedEvents:
         codes = self.codes(tags)
-        return Document(codes + [END] * (len(codes) - 2 * codes.count(END)))
+        return RecordedEvents(codes + [END] * (len(codes) - 2 * codes.count(END)))
 
     def name(self, label: int) -> str:
         return "root" if label == Q_ROOT else self.symbols.text(label)
@@ -342,9 +342,11 @@ def test_time_of_a_failing_traversal_is_not_exponential() -> None:
 def test_end_tags_without_start_tags_do_no_harm() -> None:
     for deployment in DEPLOYMENTS:
         filters = Filters("//a/b", deployment=deployment)
-        assert filters.engine.match(Document([END, END, *filters.codes("ab.."), END])).tolist() == [0]
-        assert filters.engine.match(Document(filters.codes("ab"))).tolist() == [0]
-        assert filters.engine.match(Document(filters.codes("b"))).tolist() == []  # nothing is left of the one before
+        assert filters.engine.match(RecordedEvents([END, END, *filters.codes("ab.."), END])).tolist() == [0]
+        assert filters.engine.match(RecordedEvents(filters.codes("ab"))).tolist() == [0]
+        assert (
+            filters.engine.match(RecordedEvents(filters.codes("b"))).tolist() == []
+        )  # nothing is left of the one before
 
 
 # Additions and removals.
@@ -385,7 +387,7 @@ def test_labels_with_many_links() -> None:
         for number in (0, 1, 7, 298, 299):
             codes = [symbols.element(names[number]), a, b, a, b, *[END] * 5]
             expected = {keys[key] for key in ((names[number], 0), (names[number], 1)) if key in keys}
-            assert set(engine.match(Document(codes)).tolist()) == expected
+            assert set(engine.match(RecordedEvents(codes)).tolist()) == expected
 
 
 def test_a_path_of_a_twig_is_reported_at_every_element() -> None:

@@ -10,7 +10,7 @@ from lxml import etree
 
 import xsift
 from tests.support import Element, differences, random_element, random_twig
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.bfilter.engine import BFilter
 from xsift.engines.bfilter.trace import Snapshot
 from xsift.engines.reference import Evaluation, Tree
@@ -32,7 +32,7 @@ class Bench:
         (pattern,) = patterns(query, self.symbols)
         return pattern
 
-    def document(self, xml: str) -> Document:
+    def document(self, xml: str) -> RecordedEvents:
         def element(node: etree._Element) -> Element:
             return Element(node.tag, list(map(str, node.attrib)), [element(child) for child in node])
 
@@ -283,7 +283,7 @@ def test_random_patterns_and_documents(linear: bool) -> None:
         assert not found, found[:5]
 
 
-def deep_documents(seed: int, engine: BFilter) -> list[tuple[Document, dict[int, Evaluation]]]:
+def deep_documents(seed: int, engine: BFilter) -> list[tuple[RecordedEvents, dict[int, Evaluation]]]:
     """Adds twigs over two names, and gives documents of up to 200 elements and about 50 levels, evaluated."""
     rng = random.Random(seed)
     symbols = Symbols()
@@ -436,13 +436,13 @@ def test_a_broken_off_document_leaves_nothing_behind() -> None:
     bench = Bench("//a[b]/c", "//a[.//d][b]//c", "//a//b[c]/d")
     whole = bench.document("<a><b><c/></b><a><b/><d/><c/></a></a>").events
     for length in range(len(whole)):
-        bench.engine.match(Document(whole[:length]))
+        bench.engine.match(RecordedEvents(whole[:length]))
         if length == 7:
             bench.engine.remove(1)
             bench.engine.add(bench.pattern("//a[c][x]/d"))
         assert bench.match("<a><d/></a>") == []
         assert bench.match("<a><a><c/></a><b/></a>") == []
-    assert bench.engine.match(Document([*whole, -1, -1, -1])).tolist() == [0]  # more end tags than start tags
+    assert bench.engine.match(RecordedEvents([*whole, -1, -1, -1])).tolist() == [0]  # more end tags than start tags
 
 
 def test_what_it_tells_of_itself() -> None:

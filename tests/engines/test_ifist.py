@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import Element, Twig, differences, random_element, random_twig
 from xsift.document import DocumentIndex, Reader
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.ifist.engine import FiST, IFiST
 from xsift.engines.ifist.sequences import profile_sequence
 from xsift.engines.ifist.view import Moment
@@ -31,7 +31,7 @@ class Filter:
         (pattern,) = patterns(text, self.symbols, ordered=ordered)
         return pattern
 
-    def document(self, text: str) -> Document:
+    def document(self, text: str) -> RecordedEvents:
         return tree(text).document(self.symbols)
 
     def matched(self, text: str) -> list[int]:
@@ -407,7 +407,7 @@ def test_conditions_take_no_part_in_the_order(kind: type) -> None:
     assert engine.match(Element("a", ["x"], [c, b]).document(symbols)).tolist() == [3, 4]
     codes = Element("a", [], [Element("b"), Element("c")]).codes(symbols)
     late = Element("a", ["x"]).codes(symbols)[1:2]  # as if the condition were on the text: right before the end tag
-    assert engine.match(Document([*codes[:-1], *late, codes[-1]])).tolist() == [0, 3, 4]
+    assert engine.match(RecordedEvents([*codes[:-1], *late, codes[-1]])).tolist() == [0, 3, 4]
 
 
 @BOTH
@@ -458,7 +458,7 @@ def test_profiles_must_not_change_within_a_document() -> None:
 def test_a_document_that_broke_off_leaves_nothing_behind() -> None:
     filter = Filter(*SIX)
     whole = filter.document(T)
-    filter.engine.match(Document(whole.events[:12]))
+    filter.engine.match(RecordedEvents(whole.events[:12]))
     assert filter.matched("A(E(F))") == []
     assert filter.matched(T) == [1]
 
@@ -515,8 +515,8 @@ def test_very_deep_documents() -> None:
     codes = [filter.symbols.element("a")] * 3000
     b = filter.symbols.element("b")
     deep = [*codes, b, -1, *[-1] * 3000]
-    assert filter.engine.match(Document(deep)).tolist() == []
-    assert filter.engine.match(Document([*deep[:-1], b, -1, -1])).tolist() == [0, 2, 3]
+    assert filter.engine.match(RecordedEvents(deep)).tolist() == []
+    assert filter.engine.match(RecordedEvents([*deep[:-1], b, -1, -1])).tolist() == [0, 2, 3]
 
 
 # Memory.

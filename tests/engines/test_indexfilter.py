@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, nested
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.indexfilter.engine import IndexFilter
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
@@ -102,9 +102,9 @@ def test_a_long_path_does_not_recurse() -> None:
 def test_events_that_are_no_document() -> None:
     engine, symbols = index("//a//b", "/*")
     a, b = symbols.element("a"), symbols.element("b")
-    assert engine.match(Document([])).tolist() == []
-    assert engine.match(Document([-1, -5, -1])).tolist() == []
-    assert engine.match(Document([a, b])).tolist() == [0, 1]
+    assert engine.match(RecordedEvents([])).tolist() == []
+    assert engine.match(RecordedEvents([-1, -5, -1])).tolist() == []
+    assert engine.match(RecordedEvents([a, b])).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("linear", [True, False])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.xfilter.engine import XFilter
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
@@ -117,10 +117,10 @@ def test_an_element_promotes_a_path_node_once() -> None:
 def test_end_tags_take_back_what_was_promoted(list_balance: bool) -> None:
     engine, symbols = index("/a/b/c", "//b//c", "/a[b/c]/d", list_balance=list_balance)
     a, b, c, d = (symbols.element(name) for name in "abcd")
-    assert engine.match(Document([a, b, -1, c, -1, -1])).tolist() == []
-    assert engine.match(Document([a, b, c, -1, -1, d, -1, -1])).tolist() == [0, 1, 2]
-    assert engine.match(Document([a, b])).tolist() == []  # breaks off
-    assert engine.match(Document([-1, c, -1])).tolist() == []
+    assert engine.match(RecordedEvents([a, b, -1, c, -1, -1])).tolist() == []
+    assert engine.match(RecordedEvents([a, b, c, -1, -1, d, -1, -1])).tolist() == [0, 1, 2]
+    assert engine.match(RecordedEvents([a, b])).tolist() == []  # breaks off
+    assert engine.match(RecordedEvents([-1, c, -1])).tolist() == []
 
 
 def test_refuses_order_and_errors() -> None:

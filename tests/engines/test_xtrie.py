@@ -9,7 +9,7 @@ import pytest
 
 from tests.engines.recursive import Mix, recursive_differences
 from tests.support import Element, Twig, differences
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines.xtrie.engine import XTrie
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
@@ -310,10 +310,10 @@ def test_broken_documents_leave_nothing_behind(probing: str) -> None:
     for expression in ("//a[b]/c", "//a//*", "/a/b"):
         engine.add(patterns(expression, symbols)[0])
     whole = element("a(b)").document(symbols).events
-    assert engine.match(Document(whole[:2])).tolist() == [1, 2]
+    assert engine.match(RecordedEvents(whole[:2])).tolist() == [1, 2]
     assert engine.match(element("c(c)").document(symbols)).tolist() == []
-    assert engine.match(Document([-1, -1, *whole, -1])).tolist() == [1, 2]
-    assert engine.match(Document([])).tolist() == []
+    assert engine.match(RecordedEvents([-1, -1, *whole, -1])).tolist() == [1, 2]
+    assert engine.match(RecordedEvents([])).tolist() == []
 
 
 def trie(engine: XTrie) -> list[tuple[object, ...]]:

@@ -38,7 +38,7 @@ def answers(matched: DataFrame) -> dict[int, tuple[list[str] | None, str | None]
 
 def test_equals_the_library(documents: DataFrame, subscriptions: DataFrame) -> None:
     matched = documents.transform(match_documents, subscriptions=subscriptions)
-    assert matched.columns == ["number", "matches", "error"]
+    assert matched.columns == ["number", "matches", "error", "failures"]
     assert answers(matched) == EXPECTED
     assert len({error for _, error in EXPECTED.values()}) > 4
 

@@ -44,8 +44,8 @@ def test_kinds_of_document_files(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"news{ending}"
     assert run("documents", "--number", 12, "--levels", 5, "--output", path) == 0
     found = list(read_documents([path]))
-    assert [document.xml for document in found] == DOCUMENTS
-    assert found[0].name.endswith(("document-01", "document-01.xml"))
+    assert [document.source for document in found] == DOCUMENTS
+    assert found[0].label.endswith(("document-01", "document-01.xml"))
     before = path.read_bytes()
     assert run("documents", "--number", 12, "--levels", 5, "--output", path) == 0
     assert path.read_bytes() == before
@@ -130,7 +130,7 @@ def test_selectivity(tmp_path: Path) -> None:
     sample = ["--sample-from", tmp_path / "news.zip"]
     assert run("subscriptions", "--number", 200, "--selectivity", 0.2, "--output", path, *sample) == 0
     texts = [line.split("\t")[1] for line in path.read_text().splitlines()]
-    documents = [document.xml for document in read_documents([tmp_path / "news.zip"])]
+    documents = [document.source for document in read_documents([tmp_path / "news.zip"])]
     counts = generate._Counting(False)(texts, documents)
     assert abs(sum(counts) / len(texts) / len(documents) - 0.2) < 0.02
     assert run("subscriptions", "--number", 20, "--selectivity", 0.2, "--sample", 5, "--output", path) == 0

@@ -5,21 +5,24 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar, get_args
 
 from tqdm import tqdm
 
 import xsift
-from xsift.errors import SubscriptionError
+from xsift.errors import SubscriptionError, XsiftError
+from xsift.matching import Limits, MatcherOptions, Residuals
 from xsift.sources.files import read_subscriptions
 
 __all__ = ["add_subscription_options", "load_matcher", "load_subscriptions", "plural", "progress"]
 
 Item = TypeVar("Item")
+LIMITS = {field.name: field.default for field in fields(Limits)}
 
 
 def add_subscription_options(parser: argparse.ArgumentParser) -> None:
-    """--subscriptions, --namespace, --engine, --option, --skip-errors."""
+    """--subscriptions, --namespace, --skip-errors, and how to match: --engine, --option, --limit, --residuals."""
     parser.add_argument(
         "-s",
         "--subscriptions",
@@ -43,6 +46,24 @@ def add_subscription_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an option of the engine; may be given several times",
+    )
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="what a document may cost, such as depth=200; names: " + ", ".join(LIMITS),
+    )
+    parser.add_argument(
+        "--residuals",
+        choices=get_args(Residuals),
+        default="verify",
+        help="'refuse' takes only subscriptions that can be indexed whole; default: verify",
+    )
+    parser.add_argument(
+        "--no-validate",
+        action="store_true",
+        help="do not read the rest of a document once every subscription is decided, nor see what is wrong there",
     )
     parser.add_argument(
         "--skip-errors", action="store_true", help="go on without the subscriptions that cannot be used"
@@ -72,9 +93,35 @@ def engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    """The --limit options."""
+    chosen: dict[str, Any] = {}
+    for text in arguments.limit:
+        name, _, value = text.partition("=")
+        if name not in LIMITS:
+            raise XsiftError("bad-option", f"there is no limit {name!r}", hint="one of: " + ", ".join(LIMITS))
+        try:
+            chosen[name] = float(value) if name == "amplification" else int(value)
+            Limits(**{name: chosen[name]})
+        except ValueError:
+            raise XsiftError("bad-option", f"--limit {text}", hint=f"e.g. {name}={LIMITS[name]}") from None
+    return Limits(**chosen)
+
+
+def matcher_options(arguments: argparse.Namespace) -> MatcherOptions:
+    """How to match, as the options say."""
+    return MatcherOptions(
+        engine=arguments.engine,
+        engine_options=engine_options(arguments),
+        limits=limits_of(arguments),
+        residuals=arguments.residuals,
+        validate=not arguments.no_validate,
+    )
+
+
 def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptions, int]:
     """The set that the options name, and how many subscriptions were left out; each of these is reported."""
-    subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments))
+    subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments), residuals=arguments.residuals)
     failed = subscriptions.add_many(read_subscriptions(arguments.subscriptions), errors="collect")
     for _, error in failed[:20]:
         print(f"xsift: {error}", file=sys.stderr)
@@ -91,11 +138,11 @@ def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptio
 
 def load_matcher(arguments: argparse.Namespace) -> xsift.Matcher:
     """The matcher that the options ask for."""
-    validate = not getattr(arguments, "no_validate", False)
+    options = matcher_options(arguments)
     if arguments.subscriptions.endswith(".xsift"):
-        return xsift.Matcher.load(arguments.subscriptions, validate=validate)
+        return xsift.Matcher.load(arguments.subscriptions, limits=options.limits, validate=options.validate)
     subscriptions, _ = load_subscriptions(arguments)
-    return subscriptions.matcher(arguments.engine, validate=validate, **engine_options(arguments))
+    return options.matcher(subscriptions)
 
 
 def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from xsift.cli import EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, engine_options, load_subscriptions
+from xsift.cli.common import add_subscription_options, load_matcher
+from xsift.errors import DocumentError
 from xsift.sources.files import read_documents
 
 
@@ -22,14 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explains; returns the exit code."""
     arguments.skip_errors = True
-    subscriptions, _ = load_subscriptions(arguments)
+    matcher = load_matcher(arguments)
     if arguments.document is None:
-        print(subscriptions.explain(arguments.id))
+        print(matcher.report(arguments.id))
         return EXIT_OK
     document = next(read_documents([arguments.document]))
-    if document.error is not None:
-        raise document.error
-    matcher = subscriptions.matcher(arguments.engine, **engine_options(arguments))
-    explanation = matcher.explain(document.xml, arguments.id)
+    if isinstance(document, DocumentError):
+        raise document
+    explanation = matcher.explain(document, arguments.id)
     print(explanation)
     return EXIT_OK if explanation.matched else EXIT_NOTHING

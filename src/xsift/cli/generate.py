@@ -163,13 +163,14 @@ def _subscriptions(arguments: argparse.Namespace) -> None:
 def _sample(arguments: argparse.Namespace, parameters: SubscriptionParameters) -> list[bytes]:
     """The documents that a selectivity is measured with."""
     if arguments.sample_from:
+        from xsift.errors import DocumentError
         from xsift.sources.files import read_documents
 
         found = []
         for source in read_documents(arguments.sample_from):
-            if source.error is not None:
-                raise source.error
-            found.append(source.xml)
+            if isinstance(source, DocumentError):
+                raise source
+            found.append(bytes(source.source))
         return found
     preset = find_preset(arguments.like).documents if arguments.like else DocumentParameters()
     shared = {name: getattr(parameters, name) for name in _SHARED}

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import IO, Any
 
@@ -16,17 +16,19 @@ import pyarrow.parquet
 import xsift
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_subscription_options, load_matcher, plural, progress
-from xsift.matching.results import Node
-from xsift.sources.files import SourceDocument, read_documents
+from xsift.matching import Document, Node
+from xsift.sources.files import read_documents
 
 EPILOG = """\
 output:
   text      a line for each match: document, tab, subscription; with --nodes also the path, and the bytes first-last
-  jsonl     a line for each document: {"document", "matches"}, or {"document", "error"}
+  jsonl     a line for each document: {"document", "matches"}, or {"document", "error"}; "failures" names
+            subscriptions that could not be decided on it
   parquet   the same in columns; needs --output
 
 exit code: 0 something matched; 1 nothing did; 2 wrong use, or subscriptions that cannot be used;
-  3 some document was broken (it is reported on standard error with its position; the others are matched)
+  3 some document was broken, or some subscription could not be decided on one (each is reported on standard error;
+  all others are matched)
 """
 
 
@@ -45,11 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "jsonl", "parquet"], help="default: by --output's name, or text")
     parser.add_argument("--output", metavar="FILE", help="where to write; default: standard output")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="match on N threads; default: 1")
-    parser.add_argument(
-        "--no-validate",
-        action="store_true",
-        help="do not read the rest of a document once every subscription is decided, nor see what is wrong there",
-    )
     parser.add_argument("--save", metavar="FILE", help="also save the compiled matcher (.xsift), for the next time")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
 
@@ -66,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     _writer(arguments)(progress(results, "documents", quiet=arguments.quiet), arguments)
     if not arguments.quiet:
         _summarise(outcome, matcher, ready - started, time.perf_counter() - ready)
-    if outcome.broken:
+    if outcome.broken or outcome.undecided:
         return EXIT_BROKEN
     return EXIT_OK if outcome.matches else EXIT_NOTHING
 
@@ -74,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 class _Outcome:
     """What is counted on the way."""
 
-    documents = matches = broken = 0
+    documents = matches = broken = undecided = 0
 
     def note(self, result: dict[str, Any]) -> dict[str, Any]:
         self.documents += 1
@@ -84,6 +81,9 @@ class _Outcome:
             error = result["error"]
             where = f"{error['line']}:{error['column']}:" if error["line"] else ""
             print(f"{result['document']}:{where} {error['message']} [{error['code']}]", file=sys.stderr)
+        for id, error in result.get("failures", {}).items():
+            self.undecided += 1
+            print(f"{result['document']}: subscription {id}: {error['message']} [{error['code']}]", file=sys.stderr)
         return result
 
 
@@ -95,38 +95,42 @@ def _results(matcher: xsift.Matcher, arguments: argparse.Namespace, outcome: _Ou
             yield outcome.note(result)
 
 
-def _with_ids(matcher: xsift.Matcher, batch: list[SourceDocument], threads: int) -> Iterator[dict[str, Any]]:
-    readable = [document for document in batch if document.error is None]
-    found = matcher.match_many((document.xml for document in readable), threads=threads)
-    for document in batch:
-        if document.error is not None:
-            yield _broken(document.name, document.error)
-            continue
-        match = next(found)
+Documents = list[Document | xsift.DocumentError]
+
+
+def _with_ids(matcher: xsift.Matcher, batch: Documents, threads: int) -> Iterator[dict[str, Any]]:
+    for match in matcher.match_many(batch, threads=threads):
         if match.error is not None:
-            yield _broken(document.name, match.error)
+            yield _broken(match.label, match.error)
         else:
-            yield {"document": document.name, "matches": match.ids}
+            yield {"document": match.label, "matches": match.ids, **_failures(match.failures)}
 
 
-def _with_nodes(matcher: xsift.Matcher, batch: list[SourceDocument], threads: int) -> Iterator[dict[str, Any]]:
+def _with_nodes(matcher: xsift.Matcher, batch: Documents, threads: int) -> Iterator[dict[str, Any]]:
     for document in batch:
+        failures: dict[str, xsift.XsiftError] = {}
         try:
-            if document.error is not None:
-                raise document.error
-            selected = matcher.select(document.xml)
+            if isinstance(document, xsift.DocumentError):
+                raise document
+            selected = matcher.select(document, failures=failures)
         except xsift.DocumentError as error:
-            yield _broken(document.name, error)
+            yield _broken(document.label, error)
             continue
         nodes = {id: [_node(node) for node in nodes] for id, nodes in selected.items()}
-        yield {"document": document.name, "matches": list(selected), "nodes": nodes}
+        yield {"document": document.label, "matches": list(selected), "nodes": nodes, **_failures(failures)}
+
+
+def _failures(failures: Mapping[str, xsift.XsiftError]) -> dict[str, Any]:
+    """Subscriptions that could not be decided; nothing if there are none."""
+    told = {id: {"code": error.code, "message": error.message} for id, error in failures.items()}
+    return {"failures": told} if told else {}
 
 
 def _node(node: Node) -> dict[str, Any]:
     return {"path": node.path, "number": node.number, "start": node.start, "end": node.end}
 
 
-def _broken(name: str, error: xsift.XsiftError) -> dict[str, Any]:
+def _broken(name: str | None, error: xsift.XsiftError) -> dict[str, Any]:
     position = {part: getattr(error, part, 0) for part in ("line", "column", "offset")}
     return {"document": name, "error": {"code": error.code, "message": error.message, **position}}
 
@@ -171,12 +175,17 @@ def _write_parquet(results: Iterable[dict[str, Any]], arguments: argparse.Namesp
     if arguments.nodes:
         node = [("path", pa.string()), ("number", pa.int64()), ("start", pa.int64()), ("end", pa.int64())]
         fields.insert(2, ("nodes", pa.map_(pa.string(), pa.list_(pa.struct(node)))))
+    fields.append(("failures", pa.map_(pa.string(), pa.struct([("code", pa.string()), ("message", pa.string())]))))
     schema = pa.schema(fields)
     remaining = iter(results)
     with pyarrow.parquet.ParquetWriter(arguments.output, schema) as writer:
         for batch in iter(lambda: list(islice(remaining, 4096)), []):
-            rows = [{**row, "nodes": list(row["nodes"].items())} if "nodes" in row else row for row in batch]
-            writer.write_table(pa.Table.from_pylist(rows, schema))
+            writer.write_table(pa.Table.from_pylist([_with_maps(row) for row in batch], schema))
+
+
+def _with_maps(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its maps as Arrow takes them."""
+    return {name: list(value.items()) if name in ("nodes", "failures") else value for name, value in row.items()}
 
 
 _ERROR_FIELDS = ("code", "message", "line", "column", "offset")
@@ -184,6 +193,7 @@ _ERROR_FIELDS = ("code", "message", "line", "column", "offset")
 
 def _summarise(outcome: _Outcome, matcher: xsift.Matcher, build_seconds: float, match_seconds: float) -> None:
     broken = f", {outcome.broken:,} broken" if outcome.broken else ""
+    broken += f", {outcome.undecided:,} not decided" if outcome.undecided else ""
     print(
         f"{plural(outcome.documents, 'document')}{broken}, {plural(outcome.matches, 'match')}, "
         f"{plural(len(matcher), 'subscription')} on engine {matcher.engine}: "

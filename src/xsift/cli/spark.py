@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, namespaces_of, plural
+from xsift.cli.common import add_subscription_options, matcher_options, namespaces_of, plural
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.sources.files import read_subscriptions
 
@@ -71,8 +71,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     from xsift.spark import make_session, register_sources
 
-    if arguments.option:
-        raise XsiftError("bad-option", "options of engines are not for Spark", hint="leave --option out")
     if arguments.action == "match":
         _check_output(arguments)
     shown = sys.stderr.isatty() and not arguments.quiet
@@ -144,8 +142,15 @@ def _match(spark: SparkSession, arguments: argparse.Namespace) -> int:
     documents = _documents(spark, arguments, streaming=False)
     compiled = _compiled(spark, arguments)
     ready = time.perf_counter()
+    options = matcher_options(arguments)
     matched = match_documents(
-        documents, subscriptions=compiled, output=arguments.kind, keep_xml=arguments.keep_xml, id=_label(documents)
+        documents,
+        subscriptions=compiled,
+        output=arguments.kind,
+        keep_xml=arguments.keep_xml,
+        id=_label(documents),
+        limits=options.limits,
+        validate=options.validate,
     )
     matched.write.mode("overwrite" if arguments.overwrite else "errorifexists").parquet(arguments.output)
     finished = time.perf_counter()
@@ -172,6 +177,7 @@ def _counted(written: DataFrame) -> tuple[int, int, int]:
 def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
     from xsift.spark import match_stream
 
+    options = matcher_options(arguments)
     query = match_stream(
         _documents(spark, arguments, streaming=True),
         subscriptions=_subscriptions(spark, arguments),
@@ -180,7 +186,9 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
         dead_letters=arguments.dead_letters,
         output=arguments.kind,
         keep_xml=arguments.keep_xml,
-        engine=arguments.engine,
+        **_matching(arguments),
+        limits=options.limits,
+        validate=options.validate,
         trigger={"availableNow": True} if arguments.once else None,
     )
     interrupts: list[int] = []
@@ -217,6 +225,12 @@ def _subscriptions(spark: SparkSession, arguments: argparse.Namespace) -> Compil
     return _compiled(spark, arguments)
 
 
+def _matching(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options that decide how subscriptions are compiled."""
+    options = matcher_options(arguments)
+    return {"engine": options.engine, "engine_options": options.engine_options, "residuals": options.residuals}
+
+
 def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
     from xsift.spark import compile_subscriptions
 
@@ -225,7 +239,7 @@ def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
         spark,
         arguments.subscriptions if saved else read_subscriptions(arguments.subscriptions),
         namespaces=namespaces_of(arguments),
-        engine=arguments.engine,
+        **_matching(arguments),
         errors="collect",
         shards=getattr(arguments, "shards", None),
     )

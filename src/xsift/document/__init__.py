@@ -6,10 +6,11 @@ document = reader.read(b"<a/>")                     the events, for an engine
 """
 
 from xsift.document.conditions.condition_index import ConditionIndex
-from xsift.document.events import Document, EventSource
+from xsift.document.document import Document, DocumentSource
+from xsift.document.events import EventSource, RecordedEvents
 from xsift.document.index import DocumentIndex
 from xsift.document.limits import Limits
-from xsift.document.names import ElementNames, NamedDocument
+from xsift.document.names import ElementNames, NamedEvents
 from xsift.document.reader import Reader
 from xsift.document.statistics import DocumentStatistics, document_statistics
 from xsift.document.tree import DocumentTree
@@ -18,12 +19,14 @@ __all__ = [
     "ConditionIndex",
     "Document",
     "DocumentIndex",
+    "DocumentSource",
     "DocumentStatistics",
     "DocumentTree",
     "ElementNames",
     "EventSource",
     "Limits",
-    "NamedDocument",
+    "NamedEvents",
     "Reader",
+    "RecordedEvents",
     "document_statistics",
 ]

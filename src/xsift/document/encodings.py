@@ -1,4 +1,4 @@
-"""Single-byte encodings that expat does not know itself, as tables from byte to character.
+"""Encodings: text as UTF-8, and single-byte encodings that expat does not know itself, as tables of characters.
 
 expat reads UTF-8, UTF-16, ISO-8859-1 and US-ASCII. For other encodings it asks, and can be given a table of 256
 characters. Python's codecs supply it, for the encodings listed here only: a document must not make Python import
@@ -12,7 +12,9 @@ from encodings import normalize_encoding
 from encodings.aliases import aliases
 from functools import cache
 
-__all__ = ["SINGLE_BYTE", "character_table", "proper_name"]
+from xsift.document.faults import LONE_SURROGATE, document_error
+
+__all__ = ["SINGLE_BYTE", "character_table", "proper_name", "utf8"]
 
 # Documents often misspell what expat does know.
 _PROPER = {"utf8": "UTF-8", "utf16": "UTF-16"}
@@ -40,6 +42,16 @@ def character_table(name: str) -> bytes | None:
 def proper_name(name: str) -> str:
     """The name under which expat knows an encoding that it does not know by this name ("utf8"); "" if none."""
     return _PROPER.get(name.lower(), "")
+
+
+def utf8(text: str) -> bytes:
+    """A document that is text, as UTF-8. Raises DocumentError if it has half of a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        before = text[: error.start]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise document_error(LONE_SURROGATE, line, column, len(before.encode())) from None
 
 
 @cache

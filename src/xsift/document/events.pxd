@@ -33,7 +33,7 @@ cdef class EventSource:
     cdef Py_ssize_t fill(self) except -1 nogil
 
 
-cdef class Document(EventSource):
+cdef class RecordedEvents(EventSource):
     # A whole document in memory: one chunk, which can be read again after rewind().
     cdef bint consumed
     cpdef rewind(self)

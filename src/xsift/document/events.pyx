@@ -7,7 +7,7 @@ cdef class EventSource:
         return 0
 
 
-cdef class Document(EventSource):
+cdef class RecordedEvents(EventSource):
     """The events of one whole document, in memory; it can be matched as often as one likes."""
 
     def __init__(self, codes=(), offsets=()):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from xsift.errors import DocumentError
 
-__all__ = ["FAULTS", "document_error"]
+__all__ = ["FAULTS", "LONE_SURROGATE", "document_error"]
+
+LONE_SURROGATE = 1015
 
 _RAISE = "raise Limits({}=…) if the document can be trusted"
 

@@ -1,6 +1,6 @@
 from libcpp.vector cimport vector
 
-from xsift.document.events cimport Document
+from xsift.document.events cimport RecordedEvents
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t
 
@@ -16,5 +16,5 @@ cdef class ElementNames:
     cdef str label(self, int32_t name)
 
 
-cdef class NamedDocument(Document):
+cdef class NamedEvents(RecordedEvents):
     cdef readonly ElementNames names

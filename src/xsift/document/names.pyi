@@ -1,9 +1,9 @@
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 
 class ElementNames:
     def __len__(self) -> int: ...
     def name(self, number: int) -> str: ...
 
-class NamedDocument(Document):
+class NamedEvents(RecordedEvents):
     @property
     def names(self) -> ElementNames: ...

@@ -6,7 +6,7 @@ each start tag really said.
 
 from libc.string cimport memcpy
 
-from xsift.document.events cimport Document
+from xsift.document.events cimport RecordedEvents
 from xsift.native.types cimport int32_t
 
 
@@ -44,5 +44,5 @@ cdef class ElementNames:
         return local if uri < 0 else "*"
 
 
-cdef class NamedDocument(Document):
+cdef class NamedEvents(RecordedEvents):
     """A document in memory that also knows the names of its elements."""

@@ -32,20 +32,20 @@ from libcpp.string cimport string
 
 from xsift.document.conditions.condition_index cimport WANTS_ATTRIBUTES
 from xsift.document.emission cimport be_silent, forget_kept_names, stop
-from xsift.document.events cimport Document, EventSource
+from xsift.document.events cimport RecordedEvents, EventSource
 from xsift.document.expat cimport *
 from xsift.document.handlers cimport (
-    FAULT_BYTES, FAULT_EMPTY, FAULT_NONE, FAULT_SURROGATE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers,
+    FAULT_BYTES, FAULT_EMPTY, FAULT_NONE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers,
 )
 from xsift.document.index cimport DocumentIndex
-from xsift.document.names cimport ElementNames, NamedDocument
+from xsift.document.names cimport ElementNames, NamedEvents
 from xsift.document.scanner.scanner cimport (
     REASON_COUNT, REASON_ENCODING, REASON_LIMIT, REASON_OFF, SCAN_ENDED, SCAN_HUNGRY, SCAN_NO_MEMORY, SCAN_PAUSED,
     Scanner, reading_counts, write_opening,
 )
 from xsift.native.types cimport int32_t, int64_t
 
-from xsift.document.encodings import character_table, proper_name
+from xsift.document.encodings import character_table, proper_name, utf8
 from xsift.document.faults import document_error
 from xsift.document.limits import Limits
 
@@ -177,7 +177,7 @@ cdef class Reader(EventSource):
             raise TypeError(f"encoding must be str, not {type(encoding).__name__}")
         self.encoding = None if encoding is None else (proper_name(encoding) or encoding).encode("ascii", "replace")
         if isinstance(source, str):
-            source = _encoded(source)
+            source = utf8(source)
             self.encoding = b"UTF-8"
         if PyObject_CheckBuffer(source):
             PyObject_GetBuffer(source, &self.view, PyBUF_SIMPLE)
@@ -236,7 +236,7 @@ cdef class Reader(EventSource):
 
     def read(self, source, *, encoding=None):
         """The events of a whole document, in memory. Takes what open() takes."""
-        cdef Document document = NamedDocument() if self.keeps_names else Document()
+        cdef RecordedEvents document = NamedEvents() if self.keeps_names else RecordedEvents()
         self.open(source, encoding=encoding)
         self._enter()
         try:
@@ -252,7 +252,7 @@ cdef class Reader(EventSource):
         document.offsets.swap(self.offsets)
         document.keeps_positions = self.keeps_positions
         if self.keeps_names:
-            (<NamedDocument>document).names = self.names
+            (<NamedEvents>document).names = self.names
         return document
 
     def chunk_of_events(self):
@@ -583,7 +583,7 @@ cdef class Reader(EventSource):
         if isinstance(piece, str):
             self.encoding = b"UTF-8"
             self.encoding_name = self.encoding
-            return _encoded(piece)
+            return utf8(piece)
         if piece is None or not PyObject_CheckBuffer(piece):
             raise TypeError(f"read() must return bytes or str, not {type(piece).__name__}")
         return bytes(piece)
@@ -655,12 +655,3 @@ cdef int on_unknown_encoding(void* data, const XML_Char* name, XML_Encoding* inf
     info.convert = NULL
     info.release = NULL
     return 1
-
-
-cdef bytes _encoded(str text):
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        before = text[:error.start]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise document_error(FAULT_SURROGATE, line, column, len(before.encode())) from None

@@ -6,8 +6,8 @@ bytes that an element takes, and its path as people write it (`/nitf/body/p[3]`,
 
 from libcpp.vector cimport vector
 
-from xsift.document.events cimport Document, END, EventSource, condition_symbol
-from xsift.document.names cimport ElementNames, NamedDocument
+from xsift.document.events cimport RecordedEvents, END, EventSource, condition_symbol
+from xsift.document.names cimport ElementNames, NamedEvents
 from xsift.document.reader cimport Reader
 from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t
@@ -17,10 +17,10 @@ cdef class DocumentTree:
     """The elements of a document, numbered from 1 in document order."""
 
     def __init__(self, EventSource source not None):
-        if isinstance(source, Document):
-            (<Document>source).rewind()
-        if isinstance(source, NamedDocument):
-            self.names = (<NamedDocument>source).names
+        if isinstance(source, RecordedEvents):
+            (<RecordedEvents>source).rewind()
+        if isinstance(source, NamedEvents):
+            self.names = (<NamedEvents>source).names
         elif isinstance(source, Reader):
             self.names = (<Reader>source).names
         with nogil:

@@ -10,7 +10,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from xsift.document.events cimport Document
+from xsift.document.events cimport RecordedEvents
 from xsift.errors import EngineError
 
 
@@ -96,8 +96,8 @@ cdef class Engine:
         cdef Scratch scratch = self.scratches[0]
         cdef vector[int32_t] keys
         cdef Py_ssize_t number
-        if isinstance(document, Document):
-            (<Document>document).rewind()
+        if isinstance(document, RecordedEvents):
+            (<RecordedEvents>document).rewind()
         with nogil:
             self.begin(scratch)
             while True:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xsift.document.events import Document, EventSource
+from xsift.document.events import EventSource, RecordedEvents
 from xsift.engines.base import Engine
 from xsift.xpath.pattern import Pattern
 
@@ -185,8 +185,8 @@ class Reference(Engine):
         return len(self._patterns)
 
     def match(self, document: EventSource) -> npt.NDArray[np.int32]:
-        if not isinstance(document, Document):
-            raise TypeError("the reference engine wants the whole document: a Document, not a stream of events")
+        if not isinstance(document, RecordedEvents):
+            raise TypeError("the reference engine wants the whole document: a RecordedEvents, not a stream of events")
         tree = Tree(document.events)
         self._evaluations += len(self._patterns)
         matched = [key for key, pattern in self._patterns.items() if Evaluation(pattern, tree).matches()]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xsift.document import ConditionIndex, Document, DocumentIndex, Reader
+from xsift.document import ConditionIndex, DocumentIndex, Reader, RecordedEvents
 from xsift.engines import Engine, create
 from xsift.experiments.definition import overlaid
 from xsift.experiments.errors import ExperimentError
@@ -58,8 +58,8 @@ class Prepared:
     examples: Sequence[str]  # of each pattern: the text of a subscription that has it
     pattern_of: Indices  # of each subscription: its pattern
     further: Sequence[Pattern]  # distinct, and none of them among `patterns`
-    documents: Sequence[Document]
-    read: Callable[[bytes], Document]
+    documents: Sequence[RecordedEvents]
+    read: Callable[[bytes], RecordedEvents]
     _first: Indices  # the subscriptions of pattern p are _subscribers[_first[p]:_first[p + 1]]
     _subscribers: Indices
 
@@ -111,7 +111,7 @@ def _key(compiler: Compiler, text: str, ordered: bool) -> bytes:
     return key
 
 
-def _reader(symbols: Symbols, patterns: Iterable[Pattern]) -> Callable[[bytes], Document]:
+def _reader(symbols: Symbols, patterns: Iterable[Pattern]) -> Callable[[bytes], RecordedEvents]:
     """Reads a document into the events that the patterns ask for."""
     conditions = ConditionIndex(symbols)
     for pattern in patterns:
@@ -119,7 +119,7 @@ def _reader(symbols: Symbols, patterns: Iterable[Pattern]) -> Callable[[bytes], 
         for parent, _, symbol, is_condition in steps:
             if is_condition:
                 conditions.add(steps[parent][2], symbol)
-    read: Callable[[bytes], Document] = Reader(DocumentIndex(symbols, [conditions])).read
+    read: Callable[[bytes], RecordedEvents] = Reader(DocumentIndex(symbols, [conditions])).read
     return read
 
 

@@ -1,18 +1,53 @@
-"""How far a pattern got in a document, step by step: what `Matcher.explain` shows."""
+"""How a subscription is evaluated, and how far it got in a document, step by step: what `explain` shows."""
 
 from __future__ import annotations
 
 from xsift.document import DocumentTree
 from xsift.engines.evaluation import Evaluation
-from xsift.matching.results import StepReport
+from xsift.matching.results import Explanation, StepReport, SubscriptionReport
+from xsift.matching.rows import Rows
+from xsift.matching.selection import Selector
+from xsift.matching.verification import DocumentViews, Verifier
 from xsift.xpath.pattern import Pattern
+from xsift.xpath.symbols import Symbols
 
-__all__ = ["explain_pattern"]
+__all__ = ["explain_row", "report_row"]
 
 CHILD = 0
 
 
-def explain_pattern(pattern: Pattern, tree: DocumentTree) -> list[StepReport]:
+def report_row(rows: Rows, row: int, symbols: Symbols) -> SubscriptionReport:
+    """Which part of a row's expression is indexed, and which is verified."""
+    meaning = rows.compiled(row, symbols)
+    return SubscriptionReport(
+        id=rows.id(row),
+        xpath=rows.text(row),
+        ordered=rows.ordered(row),
+        patterns=[str(pattern) for pattern in meaning.patterns],
+        exact=meaning.exact,
+        residual="" if meaning.exact else meaning.residual,
+        reason=meaning.reason,
+        always=meaning.always,
+        never=meaning.never,
+    )
+
+
+def explain_row(
+    rows: Rows, row: int, symbols: Symbols, views: DocumentViews, verifier: Verifier, selector: Selector
+) -> Explanation:
+    """Why a row matched a document, or where it stopped."""
+    meaning = rows.compiled(row, symbols)
+    patterns = [(str(pattern), _explain_pattern(pattern, views.elements)) for pattern in meaning.patterns]
+    passed = meaning.always or any(Evaluation(pattern, views.elements).matches() for pattern in meaning.patterns)
+    verified = None
+    if passed and not meaning.exact:
+        passed = verified = verifier.holds(row, views)
+    nodes = selector.select([row], views)[0].get(row, []) if passed else []
+    residual = "" if meaning.exact else meaning.residual
+    return Explanation(rows.id(row), rows.text(row), passed, patterns, verified, residual, nodes)
+
+
+def _explain_pattern(pattern: Pattern, tree: DocumentTree) -> list[StepReport]:
     """For each step, how many elements are where it wants them, and how many of those have all that it asks for
     below.
 

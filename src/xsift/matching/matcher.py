@@ -1,47 +1,50 @@
 """Matcher: a frozen snapshot of a set of subscriptions, which matches documents.
 
-Match, select and explain are separate calls, and each does its own work only. A matcher can be used from many
-threads: what changes while a document is read is in a worker, and each call takes one that is free.
+The walk of a document, whatever door it comes in by: it becomes a Document; a worker reads it and asks the
+engines, which gives rows that match and rows that are still to be evaluated; these are decided; row numbers become
+ids.
+
+A matcher can be used from many threads: what changes while a document is read is on a desk, and each call takes one
+that is free. Whatever happens to the Subscriptions that it was made from, it answers for the set as it was.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xsift.document import DocumentIndex, DocumentTree, Limits, Reader
-from xsift.engines.evaluation import Evaluation
-from xsift.errors import DocumentError, StorageError, SubscriptionError
+from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader, RecordedEvents
+from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
-from xsift.matching.explanation import explain_pattern
-from xsift.matching.results import Explanation, Match, Node
+from xsift.matching.explanation import explain_row, report_row
+from xsift.matching.results import NO_FAILURES, ArrayMatches, Explanation, Match, Node, SubscriptionReport
 from xsift.matching.rows import Rows
 from xsift.matching.segments import Built, Segments, choose_engine, make_plan
 from xsift.matching.selection import Selector
-from xsift.matching.verification import Verifier, lxml_tree
+from xsift.matching.verification import DocumentViews, Verifier
 from xsift.matching.worker import Worker
-from xsift.xpath.compiler import Compiler
 from xsift.xpath.symbols import Symbols
 
 if TYPE_CHECKING:
     from xsift.matching.worker import Found
 
-__all__ = ["Matcher", "Source"]
+__all__ = ["Matcher"]
 
-Source = bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes]
-"""A document: its bytes, its text, a path, or a file opened for reading bytes."""
-
-VERIFY = 1
 BATCH = 16  # documents that a thread takes at a time in match_many: few, so that their results stay in the cache
+
+RowArray = npt.NDArray[np.int32]
+EndArray = npt.NDArray[np.int64]
+Failures = dict[int, dict[str, XsiftError]]
+"""By the number of a document: by id, why a subscription could not be decided on it."""
 
 
 class Matcher:
@@ -52,9 +55,8 @@ class Matcher:
         *,
         rows: Rows,
         symbols: Symbols,
-        compiler: Compiler,
+        mappings: Sequence[Mapping[str, str]],
         built: Sequence[Built],
-        namespaces: Mapping[str, str],
         limits: Limits,
         engine: str,
         options: Mapping[str, Any],
@@ -65,40 +67,59 @@ class Matcher:
         self.options = dict(options)
         self.reason = reason
         self.limits = limits
+        self.validate = validate
         self._rows = rows
         self._symbols = symbols
-        self._namespaces = dict(namespaces)
+        self._mappings = [dict(mapping) for mapping in mappings]
         self._built = list(built)
         self._plan = make_plan(rows, built, validate)
+        self._removed = self._plan.removed_rows()
         self._index = DocumentIndex(symbols, [part.conditions for part in built if len(part.conditions)])
-        self._verifier = Verifier(rows, compiler, namespaces)
-        self._selector = Selector(rows, symbols, self._verifier, namespaces)
-        self._idle: list[Worker] = []
-        self._verifies = self._plan.verifies
+        self._verifier = Verifier(rows, symbols, self._mappings)
+        self._selector = Selector(rows, symbols, self._verifier, self._mappings)
+        self._idle: list[_Desk] = []
+        self._row_ids: pa.LargeStringArray | None = None
 
     def __repr__(self) -> str:
         return f"<Matcher of {len(self)} subscriptions, engine {self.engine}>"
 
     def __len__(self) -> int:
-        return int(self._plan.row_count)
+        return self._plan.live_rows
 
     # Which subscriptions
 
-    def match(self, document: Source, *, encoding: str | None = None) -> list[str]:
+    def match(
+        self,
+        document: DocumentSource,
+        *,
+        encoding: str | None = None,
+        failures: dict[str, XsiftError] | None = None,
+    ) -> list[str]:
         """The ids of the subscriptions that a document matches, in the order in which they were added.
 
-        Raises DocumentError if the document is not well-formed or passes a limit.
+        Raises DocumentError if the document is not well-formed or passes a limit. Subscriptions that cannot be
+        decided on it are put into `failures`, by id; without that they are a FailureWarning.
         """
-        return self._rows.ids_of(self._matching_rows(document, encoding))
+        opened = self._opened(document, encoding)
+        with self._desk() as desk:
+            rows, candidates = desk.worker.match(opened)
+            views = desk.views(opened)
+            if len(candidates):
+                decided, failed = self._verifier.decide(candidates.tolist(), views)
+                rows = _merged(rows, decided)
+                self._report(failed, failures)
+        return self._rows.ids_of(rows)
 
-    def match_many(self, documents: Iterable[Source], *, threads: int = 1) -> Iterator[Match]:
-        """A Match for each document, in their order; a broken document is an error in its Match, and the rest goes
-        on.
+    def match_many(self, documents: Iterable[DocumentSource | DocumentError], *, threads: int = 1) -> Iterator[Match]:
+        """A Match for each document, in their order. A broken document, or one that cannot be had, is the error of
+        its Match, and the rest goes on. A DocumentError among the documents stands for one that could not be had.
         """
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1")
-        remaining = iter(documents)
-        batches = iter(lambda: list(islice(remaining, BATCH)), [])
+        return self._match_all(iter(documents), threads)
+
+    def _match_all(self, documents: Iterator[DocumentSource | DocumentError], threads: int) -> Iterator[Match]:
+        batches = iter(lambda: list(islice(documents, BATCH)), [])
         if threads == 1:
             for batch in batches:
                 yield from self._match_batch(batch)
@@ -112,175 +133,216 @@ class Matcher:
             for future in pending:
                 yield from future.result()
 
-    def match_array(self, documents: pa.Array) -> tuple[pa.ListArray, dict[int, DocumentError]]:
+    def match_array(self, documents: pa.Array) -> ArrayMatches:
         """The ids for each document of an Arrow array of strings or bytes, as an Arrow array of lists; a null for
         one that is broken, or is null itself. With it the errors, by the number of the document. No Python object
         is made a document or a match.
         """
-        rows, ends, errors = self.match_array_rows(documents)
-        starts = np.concatenate([[0], ends]).astype(np.int32)
+        rows, ends, errors, failures = self.match_array_rows(documents)
         missing = np.zeros(len(documents), dtype=bool)
         missing[list(errors)] = True
         if documents.null_count:
             missing |= documents.is_null().to_numpy(zero_copy_only=False)
-        offsets = pa.array(starts, mask=np.append(missing, False)) if missing.any() else pa.array(starts)
-        return pa.ListArray.from_arrays(offsets, self.ids.take(pa.array(rows))), errors
+        ids = self.row_ids.take(pa.array(rows))
+        return ArrayMatches(_lists(ids, ends, missing), errors, dict(failures))
 
-    def match_array_rows(
-        self, documents: pa.Array
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], dict[int, DocumentError]]:
-        """match_array with the numbers of subscriptions (places in `ids`), all in one array, and where each
-        document's end.
+    def match_array_rows(self, documents: pa.Array) -> tuple[RowArray, EndArray, dict[int, DocumentError], Failures]:
+        """match_array with the numbers of subscriptions (places in `row_ids`), all in one array, and where each
+        document's end; then errors and failures, by the number of the document.
         """
-        wide, validity, offsets, data = _buffers(documents)
-        with self._worker() as worker:
-            found = worker.match_buffers(len(documents), offsets, wide, data, validity, documents.offset)
-        return self._verified(found, lambda number: _as_bytes(documents[number].as_py())[0])
+        wide, text, validity, offsets, data = _buffers(documents)
+        encoding = "utf-8" if text else None
 
-    @property
-    def ids(self) -> pa.LargeStringArray:
-        """The ids of all subscriptions ever added, an Arrow array; a match's `rows` are places in it."""
-        if len(self._ids_cache) < len(self._rows):
-            self._ids_cache = _arrow_ids(self._rows)
-        return self._ids_cache
+        def document(number: int) -> Document:
+            return Document(documents[number].as_buffer(), encoding=encoding)
 
-    _ids_cache: pa.LargeStringArray = pa.array([], pa.large_string())
+        with self._desk() as desk:
+            found = desk.worker.match_buffers(len(documents), offsets, wide, text, data, validity, documents.offset)
+            return self._decided(found, document, desk)
 
-    def _match_batch(self, documents: Sequence[Source]) -> list[Match]:
-        sources = [self._rereadable(document) for document in documents] if self._verifies else documents
-        with self._worker() as worker:
-            found = worker.match_batch(sources)
-        rows, ends, errors = self._verified(found, lambda number: _as_bytes(sources[number])[0])
+    def _match_batch(self, documents: Sequence[DocumentSource | DocumentError]) -> list[Match]:
+        opened = [self._opened_or_error(document) for document in documents]
+
+        def document(number: int) -> Document:
+            it = opened[number]
+            assert not isinstance(it, DocumentError)  # it has candidates, so it was read
+            return Document(it) if isinstance(it, bytes) else it
+
+        with self._desk() as desk:
+            rows, ends, errors, failures = self._decided(desk.worker.match_batch(opened), document, desk)
         make_ids = self._rows.ids_of
         matches, begin = [], 0
         for number, end in enumerate(ends.tolist()):
-            matches.append(Match(rows, begin, end, make_ids, errors.get(number) if errors else None))
+            it = opened[number]
+            matches.append(
+                Match(
+                    rows,
+                    begin,
+                    end,
+                    make_ids,
+                    errors.get(number) if errors else None,
+                    failures.get(number, NO_FAILURES) if failures else NO_FAILURES,
+                    None if isinstance(it, bytes) else it.label,
+                )
+            )
             begin = end
         return matches
 
-    def _matching_rows(self, document: Source, encoding: str | None) -> npt.NDArray[np.int32]:
-        source = self._rereadable(document)
-        with self._worker() as worker:
-            rows, candidates = worker.match(source, encoding=encoding)
-        if not len(candidates):
-            return rows
-        return _merged(rows, self._verify(candidates, *_as_bytes(source, encoding)))
-
-    def _verified(
-        self, found: Found, xml_of: Callable[[int], bytes]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], dict[int, DocumentError]]:
-        """Rows for each document once the candidates were verified."""
+    def _decided(
+        self, found: Found, document: Callable[[int], Document], desk: _Desk
+    ) -> tuple[RowArray, EndArray, dict[int, DocumentError], Failures]:
+        """Rows for each document of a batch, once the candidates among them are decided; errors; failures."""
         rows, ends, candidates, candidate_ends, errors = found
+        failures: Failures = {}
         if not len(candidates):
-            return rows, ends, errors
-        parts: list[npt.NDArray[np.int32]] = []
+            return rows, ends, errors, failures
+        parts: list[RowArray] = []
         begin = candidate_begin = 0
         for number, (end, candidate_end) in enumerate(zip(ends.tolist(), candidate_ends.tolist(), strict=True)):
             part = rows[begin:end]
             if candidate_end > candidate_begin:
-                try:
-                    part = _merged(
-                        part, self._verify(candidates[candidate_begin:candidate_end], xml_of(number), None)
-                    )
-                except DocumentError as error:
-                    errors[number] = error
-                    part = part[:0]
+                asked = candidates[candidate_begin:candidate_end].tolist()
+                decided, failed = self._verifier.decide(asked, desk.views(document(number)))
+                part = _merged(part, decided)
+                if failed:
+                    failures[number] = self._by_id(failed)
             parts.append(part)
             begin, candidate_begin = end, candidate_end
-        return np.concatenate(parts), np.cumsum([len(part) for part in parts], dtype=np.int64), errors
+        return np.concatenate(parts), np.cumsum([len(part) for part in parts], dtype=np.int64), errors, failures
 
-    def _verify(self, candidates: npt.NDArray[np.int32], xml: bytes, encoding: str | None) -> npt.NDArray[np.int32]:
-        xml_tree = cache(lambda: lxml_tree(xml, encoding))
-        element_tree = cache(lambda: self._tree(xml, encoding))
-        kept = self._verifier.verify(candidates.tolist(), xml_tree, element_tree)
-        return np.array(kept, dtype=np.int32)
+    def _opened(self, document: DocumentSource, encoding: str | None = None) -> Document:
+        """A document as a Document; in memory, if it may have to be looked at twice."""
+        opened = Document(document, encoding=encoding)
+        return opened.loaded(self.limits.bytes) if self._plan.evaluates else opened
+
+    def _opened_or_error(self, document: DocumentSource | DocumentError) -> bytes | Document | DocumentError:
+        if type(document) is bytes or isinstance(document, DocumentError):
+            return document
+        try:
+            return self._opened(document)
+        except DocumentError as error:
+            return error
+
+    def _by_id(self, failed: Mapping[int, XsiftError]) -> dict[str, XsiftError]:
+        return {self._rows.id(row): error for row, error in failed.items()}
+
+    def _report(self, failed: Mapping[int, XsiftError], failures: dict[str, XsiftError] | None) -> None:
+        if failures is not None:
+            failures.update(self._by_id(failed))
+            return
+        for id, error in self._by_id(failed).items():
+            warnings.warn(f"subscription {id!r} could not be decided: {error}", FailureWarning, stacklevel=3)
 
     # Which nodes
 
-    def select(self, document: Source, *, encoding: str | None = None) -> dict[str, list[Node]]:
-        """For each subscription that a document matches, the nodes that it selects, in document order."""
-        xml, encoding = _as_bytes(document, encoding)
-        rows = self._matching_rows(xml, encoding)
-        tree = self._tree(xml, encoding)
-        xml_tree = cache(lambda: lxml_tree(xml, encoding))
-        nodes = self._selector.select(rows.tolist(), tree, xml_tree)
-        return dict(zip(self._rows.ids_of(rows), nodes, strict=True))
+    def select(
+        self,
+        document: DocumentSource,
+        *,
+        encoding: str | None = None,
+        failures: dict[str, XsiftError] | None = None,
+    ) -> dict[str, list[Node]]:
+        """For each subscription that a document matches, the nodes that it selects, in document order. Errors and
+        `failures` are those of `match`.
+        """
+        with self._closer_look(document, encoding) as (rows, views, failed):
+            nodes, more = self._selector.select(rows, views)
+            self._report(failed | more, failures)
+        return {self._rows.id(row): found for row, found in nodes.items()}
 
     def tuples(
-        self, document: Source, *, encoding: str | None = None, limit: int | None = None
+        self,
+        document: DocumentSource,
+        *,
+        encoding: str | None = None,
+        limit: int | None = None,
+        failures: dict[str, XsiftError] | None = None,
     ) -> dict[str, list[tuple[int, ...]]]:
-        """For each subscription that a document matches, every instantiation of its path: an element number a step.
+        """For each subscription that a document matches, every instantiation of its path: a tuple with the number of
+        the element that each step stands for.
 
         There can be very many: `limit` bounds them for each subscription. A subscription that is verified with
         lxml, or that selects no elements, has none to tell and is left out.
         """
-        xml, encoding = _as_bytes(document, encoding)
-        rows = self._matching_rows(xml, encoding)
-        found = self._selector.tuples(rows.tolist(), self._tree(xml, encoding), limit)
+        with self._closer_look(document, encoding) as (rows, views, failed):
+            found = self._selector.tuples(rows, views, limit)
+            self._report(failed, failures)
         return {self._rows.id(row): tuples for row, tuples in found.items()}
 
-    def explain(self, document: Source, id: str, *, encoding: str | None = None) -> Explanation:
+    def explain(self, document: DocumentSource, id: str, *, encoding: str | None = None) -> Explanation:
         """Why a subscription matched a document, or where it stopped."""
         row = self._row(id)
-        xml, encoding = _as_bytes(document, encoding)
-        tree = self._tree(xml, encoding)
-        compiled = self._verifier.compiled(row)
-        patterns = [(str(pattern), explain_pattern(pattern, tree)) for pattern in compiled.patterns]
-        passed = compiled.always or any(Evaluation(pattern, tree).matches() for pattern in compiled.patterns)
-        verified = None
-        if passed and not compiled.exact:
-            passed = verified = self._verifier.holds(row, lxml_tree(xml, encoding))
-        nodes = self._selector.select([row], tree, lambda: lxml_tree(xml, encoding))[0] if passed else []
-        return Explanation(id, self._rows.text(row), passed, patterns, verified, compiled.residual, nodes)
+        loaded = Document(document, encoding=encoding).loaded(self.limits.bytes)
+        with self._desk() as desk:
+            views = desk.views(loaded)
+            return explain_row(self._rows, row, self._symbols, views, self._verifier, self._selector)
 
-    def _tree(self, xml: bytes, encoding: str | None) -> DocumentTree:
-        reader = Reader(self._index, limits=self.limits, positions=True, keep_names=True)
-        reader.open(xml, encoding=encoding)
-        return DocumentTree(reader)
+    def report(self, id: str) -> SubscriptionReport:
+        """Which part of a subscription is indexed, and which is verified."""
+        return report_row(self._rows, self._row(id), self._symbols)
 
     def _row(self, id: str) -> int:
-        row = int(self._rows.row_of(id))
-        if row < 0 or row >= self._plan.kinds_count or self._plan.kind(row) == 2:
+        row = self._rows.row_among(id, self._removed)
+        if row < 0:
             raise SubscriptionError("unknown-id", f"there is no subscription {id!r} in this matcher", id=id)
         return row
 
-    # Workers
+    @contextmanager
+    def _closer_look(
+        self, document: DocumentSource, encoding: str | None
+    ) -> Iterator[tuple[list[int], DocumentViews, dict[int, XsiftError]]]:
+        """The rows that a document matches, and the document for whoever looks closer. It is read once."""
+        loaded = Document(document, encoding=encoding).loaded(self.limits.bytes)
+        with self._desk() as desk:
+            events = desk.events(loaded)
+            rows, candidates = desk.worker.match_events(events)
+            views = DocumentViews(loaded, lambda _: DocumentTree(events))
+            failed: dict[int, XsiftError] = {}
+            if len(candidates):
+                decided, failed = self._verifier.decide(candidates.tolist(), views)
+                rows = _merged(rows, decided)
+            yield rows.tolist(), views, failed
+
+    # Desks
 
     @contextmanager
-    def _worker(self) -> Iterator[Worker]:
-        """A worker that no other thread uses meanwhile."""
+    def _desk(self) -> Iterator[_Desk]:
+        """A desk that no other thread uses meanwhile."""
         try:
-            worker = self._idle.pop()
+            desk = self._idle.pop()
         except IndexError:
-            worker = Worker(self._plan, Reader(self._index, limits=self.limits))
+            desk = _Desk(Worker(self._plan, Reader(self._index, limits=self.limits)), self._index, self.limits)
         try:
-            yield worker
+            yield desk
         finally:
-            self._idle.append(worker)
-
-    def _rereadable(self, document: Source) -> Source:
-        """A document that can be read a second time, if some row may have to be verified; else as it is."""
-        if self._verifies and not isinstance(document, bytes | bytearray | memoryview | str):
-            return _as_bytes(document)[0]
-        return document
+            self._idle.append(desk)
 
     # What it holds
 
+    @property
+    def ids(self) -> pa.LargeStringArray:
+        """The ids of the subscriptions in this matcher, in the order in which they were added, as an Arrow array."""
+        return self.row_ids.filter(pa.array(self._removed == 0))
+
+    @property
+    def row_ids(self) -> pa.LargeStringArray:
+        """By row: its id, also of rows that were removed before the matcher was made. A match's `rows` are places in
+        it.
+        """
+        if self._row_ids is None:
+            blob, ends, row_ids = self._rows.distinct_ids()
+            offsets = np.concatenate([[0], ends]).astype(np.int64)
+            distinct = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(blob))
+            self._row_ids = distinct.take(pa.array(row_ids[: self._plan.row_count]))
+        return self._row_ids
+
     def memory(self) -> dict[str, int]:
         """Bytes held by the engines, by structure."""
-        sizes: dict[str, int] = {}
-        for segment in self._plan.segments:
-            for name, size in segment.engine.memory().items():
-                sizes[name] = sizes.get(name, 0) + size
-        return sizes
+        return _totals(segment.engine.memory() for segment in self._plan.segments)
 
     def counters(self) -> dict[str, int]:
         """Work done by the engines."""
-        counts: dict[str, int] = {}
-        for segment in self._plan.segments:
-            for name, count in segment.engine.counters().items():
-                counts[name] = counts.get(name, 0) + count
-        return counts
+        return _totals(segment.engine.counters() for segment in self._plan.segments)
 
     # Saving
 
@@ -288,9 +350,12 @@ class Matcher:
         """Writes the matcher to a file, from which `Matcher.load` makes it again without parsing the
         subscriptions.
         """
+        storage.write(path, *self._state())
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         keys = [self._symbols.key(symbol) for symbol in range(len(self._symbols))]
         arrays: dict[str, npt.NDArray[Any]] = {
-            **self._rows.saved(self._plan.removed_rows(len(self._rows))),
+            **self._rows.saved(self._removed),
             "symbols.bytes": np.frombuffer(b"".join(keys), dtype=np.uint8),
             "symbols.ends": np.cumsum([len(key) for key in keys], dtype=np.int64),
         }
@@ -302,10 +367,10 @@ class Matcher:
         facts = {
             "engine": self.engine,
             "options": self.options,
-            "namespaces": self._namespaces,
+            "namespaces": self._mappings,
             "segments": segments,
         }
-        storage.write(path, facts, arrays)
+        return facts, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, limits: Limits | None = None, validate: bool = True) -> Matcher:
@@ -314,29 +379,61 @@ class Matcher:
         The file is mapped: processes that load the same one share its memory. As with a pickle, load only files that
         you trust.
         """
-        facts, arrays = storage.read(path)
         try:
-            symbols = _restored_symbols(arrays)
-            rows = Rows()
-            rows.restore(arrays)
-            engine, reason = choose_engine(facts["engine"])
-            compiler = Compiler(symbols, namespaces=facts["namespaces"])
-            segments = Segments(rows, symbols, compiler, engine, facts["options"])
-            built = segments.restored(facts["segments"], arrays)
-        except (KeyError, ValueError, TypeError) as error:
+            return cls._restored(*storage.read(path), limits or Limits(), validate)
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
             raise StorageError("damaged-file", f"{os.fspath(path)} is damaged: {error}") from error
+
+    @classmethod
+    def _restored(
+        cls, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], limits: Limits, validate: bool
+    ) -> Matcher:
+        symbols = _restored_symbols(arrays)
+        rows = Rows()
+        rows.restore(arrays)
+        mappings = [dict(mapping) for mapping in facts["namespaces"]]
+        if len(rows) and rows.mappings_of_rows().max() >= len(mappings):
+            raise ValueError("a row has namespaces that are not there")
+        engine, reason = choose_engine(facts["engine"])
+        segments = Segments(rows, symbols, engine, facts["options"])
         return cls(
             rows=rows,
             symbols=symbols,
-            compiler=compiler,
-            built=built,
-            namespaces=facts["namespaces"],
-            limits=limits or Limits(),
+            mappings=mappings,
+            built=segments.restored(facts["segments"], arrays),
+            limits=limits,
             engine=engine,
             options=facts["options"],
             reason=reason,
             validate=validate,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_unpickled, (storage.dumps(*self._state()), self.limits, self.validate))
+
+
+def _unpickled(data: bytes, limits: Limits, validate: bool) -> Matcher:
+    return Matcher._restored(*storage.loads(data), limits, validate)
+
+
+class _Desk:
+    """What one thread works with: a worker, and a reader that keeps all that is needed to look closer."""
+
+    def __init__(self, worker: Worker, index: DocumentIndex, limits: Limits) -> None:
+        self.worker = worker
+        self._index = index
+        self._limits = limits
+        self._reader: Reader | None = None
+
+    def events(self, document: Document) -> RecordedEvents:
+        """The events of a document, with positions and names."""
+        if self._reader is None:
+            self._reader = Reader(self._index, limits=self._limits, positions=True, keep_names=True)
+        return self._reader.read(document.source, encoding=document.encoding)
+
+    def views(self, document: Document) -> DocumentViews:
+        """A document for whoever looks closer."""
+        return DocumentViews(document, lambda it: DocumentTree(self.events(it)))
 
 
 def _restored_symbols(arrays: Mapping[str, npt.NDArray[Any]]) -> Symbols:
@@ -350,35 +447,33 @@ def _restored_symbols(arrays: Mapping[str, npt.NDArray[Any]]) -> Symbols:
     return symbols
 
 
-def _as_bytes(document: Source, encoding: str | None = None) -> tuple[bytes, str | None]:
-    """A document's bytes, and the encoding that overrides what they say of themselves."""
-    if isinstance(document, str):
-        return document.encode("utf-8", "surrogatepass"), "utf-8"
-    if isinstance(document, bytes | bytearray | memoryview):
-        return bytes(document), encoding
-    if isinstance(document, os.PathLike):
-        with open(document, "rb") as file:
-            return file.read(), encoding
-    data = document.read()
-    return _as_bytes(data, encoding)
+def _totals(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for part in parts:
+        for name, value in part.items():
+            totals[name] = totals.get(name, 0) + value
+    return totals
 
 
-def _merged(rows: npt.NDArray[np.int32], more: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    return np.sort(np.concatenate([rows, more]))
+def _merged(rows: RowArray, more: Sequence[int]) -> RowArray:
+    return np.sort(np.concatenate([rows, np.array(more, dtype=np.int32)])) if more else rows
 
 
-def _buffers(documents: pa.Array) -> tuple[bool, int, int, int]:
-    """Whether offsets have 64 bits, and the addresses of the validity, offset and data buffers of an Arrow array."""
+def _lists(values: pa.Array, ends: EndArray, missing: npt.NDArray[np.bool_]) -> pa.Array:
+    """A list a document. Offsets have 64 bits where 32 do not do."""
+    starts = np.concatenate([[0], ends])
+    kind, width = (pa.ListArray, np.int32) if len(values) < 2**31 else (pa.LargeListArray, np.int64)
+    mask = np.append(missing, False) if missing.any() else None
+    return kind.from_arrays(pa.array(starts.astype(width), mask=mask), values)
+
+
+def _buffers(documents: pa.Array) -> tuple[bool, bool, int, int, int]:
+    """Whether offsets have 64 bits and values are text, and the addresses of the validity, offset and data buffers of
+    an Arrow array."""
     kind = documents.type
     wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
-    if not (wide or pa.types.is_string(kind) or pa.types.is_binary(kind)):
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (wide or text or pa.types.is_binary(kind)):
         raise TypeError(f"documents must be an Arrow array of strings or bytes, not of {kind}")
     validity, offsets, data = documents.buffers()
-    return wide, validity.address if validity else 0, offsets.address, data.address if data else 0
-
-
-def _arrow_ids(rows: Rows) -> pa.LargeStringArray:
-    blob, ends, row_ids = rows.distinct_ids()
-    offsets = np.concatenate([[0], ends]).astype(np.int64)
-    distinct = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(blob))
-    return distinct.take(pa.array(row_ids))
+    return wide, text, validity.address if validity else 0, offsets.address, data.address if data else 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from xsift.errors import DocumentError
+from xsift.errors import DocumentError, XsiftError
 
-__all__ = ["Explanation", "Match", "Node", "StepReport", "SubscriptionReport"]
+__all__ = ["ArrayMatches", "Explanation", "Match", "Node", "StepReport", "SubscriptionReport"]
 
 
 class Node(NamedTuple):
@@ -28,12 +30,17 @@ class Node(NamedTuple):
     end: int
 
 
+NO_FAILURES: Mapping[str, XsiftError] = MappingProxyType({})
+
+
 class Match:
-    """What one document of a batch gave: the ids of the subscriptions that it matches, or the error that it ended
-    with.
+    """What one document gave: the ids of the subscriptions that it matches, or the error that it ended with.
+
+    `failures` tells, by id, of subscriptions that could not be decided on this document; all others were. `label` is
+    the document's, or None.
     """
 
-    __slots__ = ("_begin", "_end", "_ids", "_make_ids", "_rows", "error")
+    __slots__ = ("_begin", "_end", "_ids", "_make_ids", "_rows", "error", "failures", "label")
 
     def __init__(
         self,
@@ -42,6 +49,8 @@ class Match:
         end: int,
         make_ids: Callable[[npt.NDArray[np.int32]], list[str]],
         error: DocumentError | None = None,
+        failures: Mapping[str, XsiftError] = NO_FAILURES,
+        label: str | None = None,
     ) -> None:
         # Its rows are cut out of those of the batch when they are asked for: small documents are many.
         self._rows = rows
@@ -50,15 +59,17 @@ class Match:
         self._make_ids = make_ids
         self._ids: list[str] | None = None
         self.error = error
+        self.failures = failures
+        self.label = label
 
     @property
     def rows(self) -> npt.NDArray[np.int32]:
-        """The subscriptions as numbers, ascending: places in `Matcher.ids`."""
+        """The subscriptions as numbers, ascending: places in `Matcher.row_ids`."""
         return self._rows[self._begin : self._end]
 
     @property
     def ids(self) -> list[str]:
-        """The ids, in the order in which the subscriptions were added. Made when first asked for."""
+        """The ids, in the order in which the subscriptions were added."""
         if self._ids is None:
             self._ids = self._make_ids(self.rows)
         return self._ids
@@ -67,7 +78,35 @@ class Match:
         return self._end - self._begin
 
     def __repr__(self) -> str:
-        return f"Match(error={self.error!r})" if self.error else f"Match({self.ids!r})"
+        label = f", label={self.label!r}" if self.label else ""
+        failures = f", failures={dict(self.failures)!r}" if self.failures else ""
+        return f"Match({f'error={self.error!r}' if self.error else repr(self.ids)}{failures}{label})"
+
+
+class ArrayMatches(tuple[pa.ListArray, dict[int, DocumentError]]):
+    """What an Arrow array of documents gave: `ids`, a list a document, and `errors`, by the number of the document;
+    it unpacks into these two. `failures` has, by the number of the document, the subscriptions that could not be
+    decided on it.
+    """
+
+    failures: dict[int, Mapping[str, XsiftError]]
+
+    def __new__(
+        cls, ids: Any, errors: dict[int, DocumentError], failures: dict[int, Mapping[str, XsiftError]]
+    ) -> ArrayMatches:
+        self = super().__new__(cls, (ids, errors))
+        self.failures = failures
+        return self
+
+    @property
+    def ids(self) -> pa.ListArray:
+        """The ids of each document; a null for one that is broken, or is null itself."""
+        return self[0]
+
+    @property
+    def errors(self) -> dict[int, DocumentError]:
+        """The errors of broken documents, by number."""
+        return self[1]
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from xsift.document import ConditionIndex
 from xsift.engines import create, engine_class
 from xsift.errors import EngineError
 from xsift.matching.rows import Rows
-from xsift.matching.worker import Plan, Segment, SegmentBuilder
-from xsift.xpath.compiler import Compiler
+from xsift.matching.segment import Segment, SegmentBuilder
+from xsift.matching.worker import Plan, RowKind
+from xsift.xpath.pattern import from_key
 from xsift.xpath.symbols import Symbols
 
 __all__ = ["Built", "Segments", "choose_engine", "make_plan"]
 
-DELIVER, VERIFY, REMOVED = 0, 1, 2  # RowKind in matching.pxd
 EXACT, ALWAYS = 1, 2  # RowFlag in rows.pxd
 MERGE_RATIO = 4  # a segment is merged into a new one that has at least a quarter of its rows
 REBUILD_SHARE = 0.5  # a segment is built anew when more than this share of its rows was removed
@@ -41,7 +41,7 @@ class Built:
     asked: npt.NDArray[np.int32]
     """The conditions again, as pairs of a name and a condition: what is saved of them."""
     relaxed: Sequence[int]
-    """Ordered rows that were indexed as unordered, because the engine knows no order; their order is verified."""
+    """Ordered rows that were indexed as unordered, because the engine knows no order; their order is evaluated."""
 
     def saved(self) -> dict[str, npt.NDArray[Any]] | None:
         """The segment as arrays; None if its engine has to be built anew."""
@@ -56,12 +56,9 @@ class Built:
 class Segments:
     """The segments of one set of rows for one engine."""
 
-    def __init__(
-        self, rows: Rows, symbols: Symbols, compiler: Compiler, engine: str, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, rows: Rows, symbols: Symbols, engine: str, options: Mapping[str, Any]) -> None:
         self._rows = rows
         self._symbols = symbols
-        self._compiler = compiler
         self._engine = engine
         self._options = dict(options)
         self._built: list[Built] = []
@@ -106,13 +103,13 @@ class Segments:
         conditions = ConditionIndex(self._symbols)
         for name, condition in own["conditions"].tolist():
             conditions.add(name, condition)
-        segment = Segment.restored(create(self._engine, **self._options), own)
+        segment = Segment.restored(create(self._engine, **self._options), own, len(self._rows))
         return Built(segment, conditions, first, end, own["conditions"], list(facts["relaxed"]))
 
     def _add_relaxed(self, builder: SegmentBuilder, row: int) -> None:
-        """Indexes an ordered row without its order, which is verified later."""
-        for key in self._compiler.compile(self._rows.text(row)).keys:
-            reason = builder.add_pattern(row, key)
+        """Indexes an ordered row without its order, which is evaluated later."""
+        for key in self._rows.pattern_keys_of(row):
+            reason = builder.add_pattern(row, from_key(key, self._symbols).unordered().key)
             if reason:
                 raise EngineError(
                     "refused-pattern",
@@ -125,11 +122,11 @@ def make_plan(rows: Rows, built: Iterable[Built], validate: bool) -> Plan:
     """What a matcher does with each row, now."""
     built = list(built)
     flags = rows.flags_of_rows()
-    kinds = np.where(flags & EXACT, DELIVER, VERIFY).astype(np.uint8)
+    kinds = np.where(flags & EXACT, RowKind.DELIVER, RowKind.EVALUATE).astype(np.uint8)
     for part in built:
-        kinds[list(part.relaxed)] = VERIFY
-    kinds[rows.removed_rows() == 1] = REMOVED
-    always = np.flatnonzero((flags & ALWAYS != 0) & (kinds != REMOVED)).astype(np.int32)
+        kinds[list(part.relaxed)] = RowKind.EVALUATE
+    kinds[rows.removed_rows() == 1] = RowKind.REMOVED
+    always = np.flatnonzero((flags & ALWAYS != 0) & (kinds != RowKind.REMOVED)).astype(np.int32)
     return Plan([part.segment for part in built], kinds, always, validate)
 
 

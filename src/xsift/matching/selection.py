@@ -6,51 +6,61 @@ the document's tree, each distinct one once. What patterns cannot tell (residual
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from lxml import etree
 
-from xsift.document import DocumentTree
 from xsift.engines.evaluation import Evaluation
+from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.results import Node
 from xsift.matching.rows import Rows
-from xsift.matching.verification import Verifier
-from xsift.xpath.compiled import Compiled, Selection
+from xsift.matching.verification import DocumentViews, Verifier
+from xsift.xpath.compiled import Selection
 from xsift.xpath.pattern import from_key
 from xsift.xpath.symbols import Symbols
 
 __all__ = ["Selector"]
 
+XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
 
 class Selector:
     """Finds the nodes of rows that match."""
 
-    def __init__(self, rows: Rows, symbols: Symbols, verifier: Verifier, namespaces: Mapping[str, str]) -> None:
+    def __init__(
+        self, rows: Rows, symbols: Symbols, verifier: Verifier, mappings: Sequence[Mapping[str, str]]
+    ) -> None:
         self._rows = rows
         self._symbols = symbols
         self._verifier = verifier
-        self._prefixes = {uri: prefix for prefix, uri in namespaces.items()}
+        self._prefixes = [{uri: prefix for prefix, uri in mapping.items()} for mapping in mappings]
 
-    def select(self, rows: list[int], tree: DocumentTree, xml_tree: Callable[[], Any]) -> list[list[Node]]:
-        """For each row, the nodes that it selects, in document order."""
-        found = _Found(tree, self._symbols, xml_tree)
-        return [self._nodes(self._verifier.compiled(row), row, found) for row in rows]
+    def select(self, rows: list[int], views: DocumentViews) -> tuple[dict[int, list[Node]], dict[int, XsiftError]]:
+        """For each row the nodes that it selects, in document order; and errors of those that cannot be told."""
+        found = _Found(views, self._symbols)
+        nodes: dict[int, list[Node]] = {}
+        failures: dict[int, XsiftError] = {}
+        for row in rows:
+            try:
+                nodes[row] = self._nodes(row, found)
+            except SubscriptionError as error:
+                failures[row] = error
+        return nodes, failures
 
-    def _nodes(self, compiled: Compiled, row: int, found: _Found) -> list[Node]:
-        if not compiled.exact or any(_is_listed(selection) for selection in compiled.selections):
-            return found.listed(self._verifier, row, compiled.residual or self._rows.text(row))
-        if compiled.always:
-            return found.listed(self._verifier, row, compiled.residual) if compiled.residual else []
+    def _nodes(self, row: int, found: _Found) -> list[Node]:
+        meaning = self._rows.compiled(row, self._symbols)
+        if meaning.listed or not meaning.exact:
+            return found.listed(self._verifier, row)
         nodes: set[tuple[int, str]] = set()
-        for key, selection in zip(compiled.keys, compiled.selections, strict=True):
+        for key, selection in zip(meaning.keys, meaning.selections, strict=True):
             if selection.output >= 0:
-                suffix = self._suffix(selection)
+                suffix = self._suffix(selection, row)
                 nodes |= {(number, suffix) for number in found.elements(key, selection.output)}
         return [found.node(number, suffix) for number, suffix in sorted(nodes)]
 
-    def _suffix(self, selection: Selection) -> str:
+    def _suffix(self, selection: Selection, row: int) -> str:
         if selection.kind == "text":
             return "/text()"
         if selection.kind != "attribute":
@@ -58,18 +68,18 @@ class Selector:
         uri, separator, local = selection.attribute.rpartition("\x1f")
         if not separator:
             return f"/@{local}"
-        prefix = self._prefixes.get(uri) or ("xml" if uri == "http://www.w3.org/XML/1998/namespace" else "")
+        prefix = self._prefixes[self._rows.mapping(row)].get(uri) or ("xml" if uri == XML_NAMESPACE else "")
         return f"/@{prefix}:{local}"
 
-    def tuples(self, rows: list[int], tree: DocumentTree, limit: int | None) -> dict[int, list[tuple[int, ...]]]:
+    def tuples(self, rows: list[int], views: DocumentViews, limit: int | None) -> dict[int, list[tuple[int, ...]]]:
         """For each row whose patterns tell, the instantiations of its path."""
-        found = _Found(tree, self._symbols, lambda: None)
+        found = _Found(views, self._symbols)
         result: dict[int, list[tuple[int, ...]]] = {}
         for row in rows:
-            compiled = self._verifier.compiled(row)
-            if compiled.exact and compiled.keys and all(selection.output >= 0 for selection in compiled.selections):
+            meaning = self._rows.compiled(row, self._symbols)
+            if meaning.exact and meaning.keys and all(selection.output >= 0 for selection in meaning.selections):
                 tuples: dict[tuple[int, ...], None] = {}
-                for key, selection in zip(compiled.keys, compiled.selections, strict=True):
+                for key, selection in zip(meaning.keys, meaning.selections, strict=True):
                     for instantiation in found.evaluation(key).tuples(selection.output):
                         tuples.setdefault(instantiation)
                         if limit is not None and len(tuples) >= limit:
@@ -78,17 +88,13 @@ class Selector:
         return result
 
 
-def _is_listed(selection: Selection) -> bool:
-    return selection.kind == "nodes" or selection.attribute.endswith("*")
-
-
 class _Found:
     """What was found out about one document so far: patterns of many rows are evaluated once."""
 
-    def __init__(self, tree: DocumentTree, symbols: Symbols, xml_tree: Callable[[], Any]) -> None:
-        self._tree = tree
+    def __init__(self, views: DocumentViews, symbols: Symbols) -> None:
+        self._views = views
+        self._tree = views.elements
         self._symbols = symbols
-        self._xml_tree = xml_tree
         self._evaluations: dict[bytes, Evaluation] = {}
         self._elements: dict[tuple[bytes, int], list[int]] = {}
         self._numbers: dict[Any, int] | None = None
@@ -107,12 +113,12 @@ class _Found:
         start, end = self._tree.span(number)
         return Node(self._tree.path(number) + suffix, number, start, end)
 
-    def listed(self, verifier: Verifier, row: int, expression: str) -> list[Node]:
+    def listed(self, verifier: Verifier, row: int) -> list[Node]:
         """The nodes as lxml lists them."""
-        xml_tree = self._xml_tree()
+        xml_tree = self._views.nodes
         if self._numbers is None:
             self._numbers = {element: number for number, element in enumerate(xml_tree.iter("*"), 1)}
-        return [self._listed_node(item, xml_tree) for item in verifier.nodes(row, expression, xml_tree)]
+        return [self._listed_node(item, xml_tree) for item in verifier.nodes(row, self._views)]
 
     def _listed_node(self, item: Any, xml_tree: Any) -> Node:
         assert self._numbers is not None

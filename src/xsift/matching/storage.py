@@ -8,24 +8,26 @@ pages.
 
 from __future__ import annotations
 
+import io
 import json
 import mmap
 import os
+import secrets
 import struct
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from xsift.errors import StorageError
 
-MAGIC = b"xsift\x00\x00\x02"  # the last byte grows when the layout of an array changes
+MAGIC = b"xsift\x00\x00\x03"  # the last byte grows when the layout of an array changes
 BODY = len(MAGIC) + 8 + 4  # where the header begins
 ALIGNMENT = 64
+KINDS = ("|u1", "<i4", "<i8")  # of elements of arrays
 
 Array = npt.NDArray[Any]
 
@@ -33,26 +35,51 @@ Array = npt.NDArray[Any]
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes a file whole or not at all: a reader never sees half of one."""
     target = Path(path)
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            _write(file, facts, arrays)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def dumps(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """The same as bytes, for `loads`."""
+    file = io.BytesIO()
+    _write(file, facts, arrays)
+    return file.getvalue()
+
+
+def loads(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The facts and the arrays of what `dumps` gave."""
+    return _parse(data)
+
+
+def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     entries, offset = [], 0
     for name, array in arrays.items():
         offset = _aligned(offset)
-        entries.append({"name": name, "type": array.dtype.str, "shape": list(array.shape), "offset": offset})
+        entries.append(
+            (offset, {"name": name, "type": array.dtype.str, "shape": list(array.shape), "offset": offset})
+        )
         offset += array.nbytes
-    header = json.dumps({"facts": dict(facts), "arrays": entries, "bytes": offset}).encode()
+    described = [entry for _, entry in entries]
+    header = json.dumps({"facts": dict(facts), "arrays": described, "bytes": offset}).encode()
     start = _aligned(BODY + len(header))
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + struct.pack("<QI", len(header), 0) + header)
-            for entry, array in zip(entries, arrays.values(), strict=True):
-                file.seek(start + entry["offset"])  # type: ignore[operator]
-                file.write(np.ascontiguousarray(array).tobytes())
-            file.truncate(start + offset)
-        _write_checksum(temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    file.write(MAGIC + struct.pack("<QI", len(header), 0) + header)
+    checksum = zlib.crc32(header)
+    at = BODY + len(header)
+    for (place, _), array in zip(entries, arrays.values(), strict=True):
+        piece = bytes(start + place - at) + np.ascontiguousarray(array).tobytes()
+        checksum = zlib.crc32(piece, checksum)
+        file.write(piece)
+        at += len(piece)
+    rest = bytes(start + offset - at)
+    file.write(rest)
+    file.seek(len(MAGIC) + 8)
+    file.write(struct.pack("<I", zlib.crc32(rest, checksum)))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -73,34 +100,24 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         ) from error
 
 
-def _parse(mapped: mmap.mmap) -> tuple[dict[str, Any], dict[str, Array]]:
-    if mapped[: len(MAGIC)] != MAGIC:
+def _parse(data: mmap.mmap | bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    if data[: len(MAGIC)] != MAGIC:
         raise ValueError("it does not begin as one")
-    length, checksum = struct.unpack_from("<QI", mapped, len(MAGIC))
-    if _checksum(mapped) != checksum:
-        raise ValueError("its checksum is wrong")
-    header = json.loads(mapped[BODY : BODY + length])
+    length, checksum = struct.unpack_from("<QI", data, len(MAGIC))
+    with memoryview(data) as view, view[BODY:] as body:
+        if zlib.crc32(body) != checksum:
+            raise ValueError("its checksum is wrong")
+    header = json.loads(data[BODY : BODY + length])
     start = _aligned(BODY + length)
-    if start + header["bytes"] != len(mapped):
+    if start + header["bytes"] != len(data):
         raise ValueError("its length is wrong")
     arrays = {}
     for entry in header["arrays"]:
-        shape = tuple(entry["shape"])
-        arrays[entry["name"]] = np.ndarray(shape, np.dtype(entry["type"]), mapped, start + entry["offset"])
+        kind, offset = np.dtype(entry["type"]), entry["offset"]
+        if kind.str not in KINDS or not isinstance(offset, int) or offset < 0 or offset % ALIGNMENT:
+            raise ValueError(f"the array {entry['name']!r} is of a kind that cannot be")
+        arrays[entry["name"]] = np.ndarray(tuple(entry["shape"]), kind, data, start + offset)
     return header["facts"], arrays
-
-
-def _checksum(mapped: mmap.mmap) -> int:
-    with memoryview(mapped) as view, view[BODY:] as body:
-        return zlib.crc32(body)
-
-
-def _write_checksum(path: str) -> None:
-    with open(path, "r+b") as file:
-        with mmap.mmap(file.fileno(), 0) as mapped:
-            checksum = _checksum(mapped)
-        file.seek(len(MAGIC) + 8)
-        file.write(struct.pack("<I", checksum))
 
 
 def _aligned(offset: int) -> int:

@@ -7,15 +7,19 @@ what has changed since the last one.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from xsift.document import Limits
-from xsift.errors import SubscriptionError, XPathError, XsiftError
+from xsift.errors import SubscriptionError, XsiftError
+from xsift.matching.explanation import report_row
 from xsift.matching.matcher import Matcher
+from xsift.matching.options import Residuals
 from xsift.matching.results import SubscriptionReport
 from xsift.matching.rows import Rows
 from xsift.matching.segments import Segments, choose_engine
@@ -25,54 +29,66 @@ from xsift.xpath.symbols import Symbols
 __all__ = ["Subscriptions"]
 
 Errors = Literal["raise", "collect"]
+Failed = list[tuple[str, XsiftError]]
+NAMESPACES_TYPE = pa.map_(pa.string(), pa.string())
 
 
 class Subscriptions:
     """A set of subscriptions: ids and XPath expressions.
 
-    `namespaces` maps the prefixes that expressions may use. `residuals="refuse"` refuses expressions of which only
-    a part can be indexed; otherwise the rest is verified with lxml, which is exact, but takes time that the author
-    of the expression decides.
+    `namespaces` maps the prefixes that expressions may use; a subscription can bring more of its own.
+    `residuals="refuse"` refuses expressions of which only a part can be indexed; otherwise the rest is verified with
+    lxml, which is exact, but takes time that the author of the expression decides. A set may be changed by one thread
+    while others use matchers that were made from it, or make new ones.
     """
 
-    def __init__(
-        self, *, namespaces: Mapping[str, str] | None = None, residuals: Literal["verify", "refuse"] = "verify"
-    ) -> None:
-        if residuals not in ("verify", "refuse"):
+    def __init__(self, *, namespaces: Mapping[str, str] | None = None, residuals: Residuals = "verify") -> None:
+        if residuals not in get_args(Residuals):
             raise ValueError(f"residuals is {residuals!r}; it can be 'verify' or 'refuse'")
-        self._namespaces = dict(namespaces or {})
         self._refuse_residuals = residuals == "refuse"
         self._symbols = Symbols()
-        self._compiler = Compiler(self._symbols, namespaces=self._namespaces)
         self._rows = Rows()
         self._segments: dict[tuple[Any, ...], Segments] = {}
+        self._mappings: list[dict[str, str]] = []  # the set's own first; a row has the number of one
+        self._compilers: list[Compiler] = []
+        self._mapping_numbers: dict[tuple[tuple[str, str], ...], int] = {}
+        self._lock = threading.RLock()
+        self._mapping_of(dict(namespaces or {}))
 
     # The set
 
     @property
     def namespaces(self) -> dict[str, str]:
-        """The prefixes that expressions may use."""
-        return dict(self._namespaces)
+        """The prefixes that every expression may use."""
+        return dict(self._mappings[0])
 
-    def add(self, id: str, xpath: str, *, ordered: bool = False) -> None:
-        """Adds a subscription.
+    def add(self, id: str, xpath: str, *, ordered: bool = False, namespaces: Mapping[str, str] | None = None) -> None:
+        """Adds a subscription. `namespaces` are prefixes for this one alone, beside those of the set.
 
         Raises XPathError if the expression cannot be used, SubscriptionError if there is a subscription with this id.
         """
-        self._rows.add(id, xpath, ordered, self._compiler)
-        if self._refuse_residuals:
-            self._refuse_residual_of(id)
+        for name, value in (("id", id), ("xpath", xpath)):
+            if not isinstance(value, str):
+                raise SubscriptionError("bad-value", f"{name} must be str, not {type(value).__name__}")
+        with self._lock:
+            mapping = self._mapping_of({**self._mappings[0], **namespaces}) if namespaces else 0
+            self._rows.add(
+                id,
+                xpath,
+                self._compilers[mapping],
+                ordered=ordered,
+                mapping=mapping,
+                refuse_residuals=self._refuse_residuals,
+            )
 
-    def add_many(
-        self, rows: pa.Table | Iterable[Sequence[Any]], *, errors: Errors = "raise"
-    ) -> list[tuple[str, XsiftError]]:
-        """Adds many subscriptions: an Arrow table with the columns id, xpath and perhaps ordered, or rows of (id,
-        xpath) or (id, xpath, ordered).
+    def add_many(self, rows: pa.Table | Iterable[Sequence[Any]], *, errors: Errors = "raise") -> Failed:
+        """Adds many subscriptions: an Arrow table with the columns id, xpath and perhaps ordered and namespaces (a
+        map of prefixes), or rows of (id, xpath) or (id, xpath, ordered).
 
         Returns (id, error) of those that cannot be used, with errors="collect"; else the first error is raised, and
         the rows before it stay.
         """
-        if errors not in ("raise", "collect"):
+        if errors not in get_args(Errors):
             raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
         table = rows if isinstance(rows, pa.Table) else _table_of(rows)
         for column in ("id", "xpath"):
@@ -81,46 +97,68 @@ class Subscriptions:
                 raise SubscriptionError(
                     "missing-column", f"the table has no column {column!r}", hint=f"it has {there}"
                 )
-        if self._refuse_residuals:
-            return self._add_one_by_one(table, errors)
-        failed: list[tuple[str, XsiftError]] = []
-        for batch in table.to_batches():
-            ids, texts = (batch[column].cast(pa.large_string()) for column in ("id", "xpath"))
-            for column, values in (("id", ids), ("xpath", texts)):
-                if values.null_count:
-                    raise SubscriptionError("missing-value", f"the column {column!r} contains a null")
-            ordered = _ordered_flags(batch)
-            failed += self._rows.add_arrow(ids, texts, ordered, self._compiler, errors == "collect")
+        failed: Failed = []
+        number = 0
+        with self._lock:
+            for batch in table.to_batches():
+                failed += self._add_batch(batch, number, errors == "collect")
+                number += batch.num_rows
         return failed
 
-    def _add_one_by_one(self, table: pa.Table, errors: Errors) -> list[tuple[str, XsiftError]]:
-        failed: list[tuple[str, XsiftError]] = []
-        for row in table.to_pylist():
-            try:
-                self.add(row["id"], row["xpath"], ordered=bool(row.get("ordered")))
-            except XsiftError as error:
-                if errors == "raise":
-                    raise
-                failed.append((row["id"], error))
-        return failed
-
-    def _refuse_residual_of(self, id: str) -> None:
-        report = self.explain(id)
-        if not report.exact:
-            self._rows.remove(id)
-            raise XPathError(
-                "not-indexable",
-                f"{report.reason} cannot be indexed",
-                id=id,
-                hint="this set was made with residuals='refuse', and takes only what can be indexed whole",
+    def _add_batch(self, batch: pa.RecordBatch, first: int, collect: bool) -> Failed:
+        """The rows of a batch, one run of equal namespaces after the other."""
+        failed: Failed = []
+        whole, missing = _without_nulls(batch)
+        for number in missing:
+            error = SubscriptionError("missing-value", f"row {first + number + 1} has no id or no xpath")
+            if not collect:
+                raise error
+            failed.append((f"row {first + number + 1}", error))
+        ids, texts = (whole[column].cast(pa.large_string()) for column in ("id", "xpath"))
+        ordered = _ordered_flags(whole)
+        for begin, end, mapping in self._runs(whole):
+            failed += self._rows.add_arrow(
+                ids.slice(begin, end - begin),
+                texts.slice(begin, end - begin),
+                ordered[begin:end],
+                self._compilers[mapping],
+                mapping=mapping,
+                collect=collect,
+                refuse_residuals=self._refuse_residuals,
             )
+        return failed
+
+    def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, int]]:
+        """Ranges of rows with equal namespaces, and the number of these."""
+        if "namespaces" not in batch.schema.names:
+            yield 0, batch.num_rows, 0
+            return
+        begin, before = 0, 0
+        for number, value in enumerate(batch["namespaces"].to_pylist()):
+            mapping = self._mapping_of({**self._mappings[0], **dict(value)}) if value else 0
+            if mapping != before:
+                if number > begin:
+                    yield begin, number, before
+                begin, before = number, mapping
+        yield begin, batch.num_rows, before
+
+    def _mapping_of(self, namespaces: Mapping[str, str]) -> int:
+        """The number of a mapping of prefixes, new or known."""
+        key = tuple(sorted(namespaces.items()))
+        if key not in self._mapping_numbers:
+            compiler = Compiler(self._symbols, namespaces=namespaces)  # raises if a prefix cannot be one
+            self._mapping_numbers[key] = len(self._mappings)
+            self._mappings.append(dict(namespaces))
+            self._compilers.append(compiler)
+        return self._mapping_numbers[key]
 
     def remove(self, id: str) -> None:
         """Removes a subscription. Raises SubscriptionError if there is none with this id."""
-        self._rows.remove(id)
+        with self._lock:
+            self._rows.remove(id)
 
     def __len__(self) -> int:
-        return int(self._rows.count)
+        return self._rows.count
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self._rows.row_of(id) >= 0
@@ -132,27 +170,30 @@ class Subscriptions:
 
     def xpath(self, id: str) -> str:
         """The expression of a subscription, as it was given."""
-        return str(self._rows.text(self._row(id)))
+        return self._rows.text(self._row(id))
+
+    def table(self) -> pa.Table:
+        """The set as an Arrow table: id, xpath, ordered, and what a subscription's namespaces are. `add_many` takes
+        it.
+        """
+        with self._lock:
+            blob, ends, row_ids = self._rows.distinct_ids()
+            texts, text_ends = self._rows.expressions()
+            flags, mappings = self._rows.flags_of_rows(), self._rows.mappings_of_rows()
+            live = pa.array(self._rows.removed_rows() == 0)
+            namespaces = pa.array([list(mapping.items()) for mapping in self._mappings], NAMESPACES_TYPE)
+        ids = _strings(blob, ends).take(pa.array(row_ids))
+        ordered = pa.array(flags & ORDERED != 0)
+        columns = [ids, _strings(texts, text_ends), ordered, namespaces.take(pa.array(mappings))]
+        return pa.table(columns, names=["id", "xpath", "ordered", "namespaces"]).filter(live)
 
     def explain(self, id: str) -> SubscriptionReport:
         """Which part of a subscription is indexed, and which is verified."""
-        row = self._row(id)
-        text, ordered = self._rows.text(row), self._rows.ordered(row)
-        compiled = self._compiler.compile(text, ordered=ordered)
-        return SubscriptionReport(
-            id=id,
-            xpath=text,
-            ordered=ordered,
-            patterns=[str(pattern) for pattern in compiled.patterns],
-            exact=compiled.exact,
-            residual="" if compiled.exact else compiled.residual,
-            reason=compiled.reason,
-            always=compiled.always,
-            never=compiled.never,
-        )
+        with self._lock:
+            return report_row(self._rows, self._row(id), self._symbols)
 
     def _row(self, id: str) -> int:
-        row = int(self._rows.row_of(id))
+        row = self._rows.row_of(id)
         if row < 0:
             raise SubscriptionError("unknown-id", f"there is no subscription {id!r}", id=id)
         return row
@@ -174,27 +215,35 @@ class Subscriptions:
         """
         name, reason = choose_engine(engine)
         key = (name, *sorted(options.items()))
-        if key not in self._segments:
-            self._segments[key] = Segments(self._rows, self._symbols, self._compiler, name, options)
-        built = self._segments[key].update()
-        return Matcher(
-            rows=self._rows,
-            symbols=self._symbols,
-            compiler=self._compiler,
-            built=built,
-            namespaces=self._namespaces,
-            limits=limits or Limits(),
-            engine=name,
-            options=options,
-            reason=reason,
-            validate=validate,
-        )
+        with self._lock:
+            if key not in self._segments:
+                self._segments[key] = Segments(self._rows, self._symbols, name, options)
+            return Matcher(
+                rows=self._rows,
+                symbols=self._symbols,
+                mappings=self._mappings,
+                built=self._segments[key].update(),
+                limits=limits or Limits(),
+                engine=name,
+                options=options,
+                reason=reason,
+                validate=validate,
+            )
+
+
+ORDERED = 4  # RowFlag in rows.pxd
 
 
 def _table_of(rows: Iterable[Sequence[Any]]) -> pa.Table:
     ids, texts, ordered = [], [], []
     for number, row in enumerate(rows, 1):
-        if not 2 <= len(row) <= 3 or not isinstance(row[0], str) or not isinstance(row[1], str):
+        if (
+            not isinstance(row, Sequence)
+            or isinstance(row, str | bytes)
+            or not 2 <= len(row) <= 3
+            or not isinstance(row[0], str)
+            or not isinstance(row[1], str)
+        ):
             raise SubscriptionError(
                 "bad-row", f"row {number} is {row!r}", hint="a row is (id, xpath) or (id, xpath, ordered)"
             )
@@ -205,8 +254,23 @@ def _table_of(rows: Iterable[Sequence[Any]]) -> pa.Table:
     return pa.table(columns, names=["id", "xpath", "ordered"])
 
 
-def _ordered_flags(batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _without_nulls(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
+    """The rows that have an id and an expression, and the numbers of those that have not."""
+    if not batch["id"].null_count and not batch["xpath"].null_count:
+        return batch, []
+    missing = np.zeros(batch.num_rows, dtype=bool)
+    for column in ("id", "xpath"):
+        missing |= batch[column].is_null().to_numpy(zero_copy_only=False)
+    return batch.filter(pa.array(~missing)), np.flatnonzero(missing).tolist()
+
+
+def _ordered_flags(batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
     if "ordered" not in batch.schema.names:
         return np.zeros(batch.num_rows, dtype=np.uint8)
     flags = batch["ordered"].fill_null(False).to_numpy(zero_copy_only=False)
     return flags.astype(np.uint8)  # type: ignore[no-any-return]
+
+
+def _strings(blob: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> pa.LargeStringArray:
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(blob))

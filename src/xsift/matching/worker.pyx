@@ -1,27 +1,22 @@
 """The kernel of matching: from a document's bytes to the rows (subscriptions) that it matches.
 
-A `Segment` is an engine and the rows that its patterns belong to. A `Plan` is all that a matcher needs and never changes: its
-segments, and what is to be done with each row. A `Worker` is what one thread needs on top: a reader, and a scratch for each
-engine. Rows are collected as bits, so they come out once each and ascending, however many patterns brought them in.
+A `Plan` is all that a matcher needs and never changes: its segments (segment.pyx), and what is to be done with each row. A
+`Worker` is what one thread needs on top: a reader, and a scratch for each engine. Rows are collected as bits, so they come
+out once each and ascending, however many patterns brought them in.
 """
 
 from libc.string cimport memcpy
 from libcpp.algorithm cimport is_sorted, sort
 from libcpp.vector cimport vector
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from xsift.document.conditions.condition_index cimport ConditionIndex
-from xsift.document.events cimport Document
+from xsift.document.events cimport EventSource, RecordedEvents
 from xsift.document.reader cimport Reader
-from xsift.engines.base cimport Engine, Scratch
-from xsift.native.saving cimport from_numpy, to_numpy
-from xsift.native.types cimport symbol_t
-from xsift.matching.rows cimport Rows
-from xsift.xpath.pattern cimport Pattern
-from xsift.xpath.symbols cimport Symbols
+from xsift.engines.base cimport Scratch
+from xsift.matching.segment cimport Segment
 
 import numpy as np
 
+from xsift.document.document import Document, unreadable
 from xsift.errors import DocumentError
 
 cdef extern from *:
@@ -29,16 +24,6 @@ cdef extern from *:
     static inline int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
     """
     int lowest_bit(uint64_t word) noexcept nogil
-
-cdef enum:
-    NEW = -1
-    REFUSED = -2
-
-
-cdef inline double seconds() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return now.tv_sec + now.tv_nsec * 1e-9
 
 
 cdef object _array(vector[int32_t]& values):
@@ -49,191 +34,43 @@ cdef object _array(vector[int32_t]& values):
     return result
 
 
-cdef class Segment:
-    """An engine, and for each of its keys the rows that have the pattern."""
-
-    def __len__(self):
-        return self.members.size()
-
-    def saved(self):
-        """The segment as arrays, for `restored`; None if its engine cannot be saved."""
-        arrays = self.engine.saved()
-        if arrays is None:
-            return None
-        return {**arrays, "segment.member_starts": to_numpy(self.member_starts.saved()),
-                "segment.members": to_numpy(self.members.saved())}
-
-    @staticmethod
-    def restored(Engine engine not None, arrays):
-        """The segment that was saved, with a new engine of the same kind; the arrays are used where they lie."""
-        cdef Segment segment = Segment.__new__(Segment)
-        engine.restore(arrays)
-        segment.engine = engine
-        segment.member_starts.restore(from_numpy(arrays["segment.member_starts"]))
-        segment.members.restore(from_numpy(arrays["segment.members"]))
-        segment.kept = arrays
-        segment.note_order()
-        return segment
-
-    cdef void note_order(self) noexcept:
-        cdef size_t i
-        self.keeps_order = True
-        for i in range(1, self.member_starts.size()):
-            if self.member_starts[i] > self.member_starts[i - 1] + 1:
-                self.keeps_order = False
-        for i in range(1, self.members.size()):
-            if self.members[i] <= self.members[i - 1]:
-                self.keeps_order = False
-        # Ascending from 0 without a gap, and as many keys as rows.
-        self.keys_are_rows = (self.keeps_order and self.member_starts.size() == self.members.size() + 1
-                              and (self.members.empty() or self.members.back() == <int32_t>self.members.size() - 1))
-
-
-cdef class SegmentBuilder:
-    """Puts the patterns of rows into an engine, each distinct one once, and collects the conditions that they ask for."""
-
-    cdef Engine engine
-    cdef Rows rows
-    cdef readonly ConditionIndex conditions
-    cdef vector[int32_t] key_of        # by pattern of `rows`: its key in the engine; NEW, or REFUSED
-    cdef dict extra_keys               # likewise of patterns that are not among those of `rows`
-    cdef vector[int32_t] asked_pairs   # names and the conditions asked of them, alternating
-    cdef vector[int32_t] pair_keys     # pairs of a key and a row
-    cdef vector[int32_t] pair_rows
-
-    def __init__(self, Engine engine not None, Rows rows not None, Symbols symbols not None):
-        self.engine = engine
-        self.rows = rows
-        self.conditions = ConditionIndex(symbols)
-        self.key_of.assign(rows.patterns.size(), NEW)
-        self.extra_keys = {}
-
-    def add_rows(self, int32_t first, int32_t end):
-        """Adds rows that are not removed. Returns those that have a pattern which the engine refuses; they are not added."""
-        cdef int32_t row, pattern
-        cdef int64_t i
-        cdef size_t before
-        refused = []
-        for row in range(first, end):
-            if self.rows.removed[row]:
-                continue
-            before = self.pair_keys.size()
-            for i in range(self.rows.alternative_ends[row - 1] if row else 0, self.rows.alternative_ends[row]):
-                pattern = self.rows.alternative_pattern[i]
-                if self.key_of[pattern] == NEW:
-                    self.key_of[pattern] = self._key(Pattern.decode(
-                        self.rows.patterns.data_of(pattern), self.rows.patterns.length_of(pattern), self.conditions.symbols))
-                if self.key_of[pattern] == REFUSED:
-                    self.pair_keys.resize(before)
-                    self.pair_rows.resize(before)
-                    refused.append(row)
-                    break
-                self.pair_keys.push_back(self.key_of[pattern])
-                self.pair_rows.push_back(row)
-        return refused
-
-    def add_pattern(self, int32_t row, bytes key):
-        """Adds a pattern for a row, in place of one that the engine refuses. Returns the reason if it refuses this one too."""
-        cdef Pattern pattern = Pattern.decode(key, len(key), self.conditions.symbols)
-        cdef int32_t number = self.rows.patterns.find(key, len(key))
-        cdef int32_t engine_key = self.key_of[number] if number >= 0 else self.extra_keys.get(key, NEW)
-        if engine_key == NEW:
-            engine_key = self._key(pattern)
-            if number >= 0:
-                self.key_of[number] = engine_key
-            else:
-                self.extra_keys[key] = engine_key
-        if engine_key == REFUSED:
-            return self.engine.refuses(pattern)
-        self.pair_keys.push_back(engine_key)
-        self.pair_rows.push_back(row)
-        return ""
-
-    def _key(self, Pattern pattern):
-        cdef symbol_t name, condition
-        if self.engine.refuses(pattern):
-            return REFUSED
-        for node in pattern.nodes:
-            if node.is_condition:
-                name = pattern.nodes[node.parent].symbol
-                condition = node.symbol
-                self.conditions.add_condition(name, condition, pattern.symbols.condition_of(condition))
-                self.asked_pairs.push_back(name)
-                self.asked_pairs.push_back(condition)
-        return self.engine.add(pattern)
-
-    def asked(self):
-        """The conditions that were asked for, as rows of a name and a condition."""
-        return _array(self.asked_pairs).reshape(-1, 2)
-
-    def finish(self):
-        """The segment. The builder is not to be used afterwards."""
-        cdef Segment segment = Segment.__new__(Segment)
-        cdef vector[int64_t] next
-        cdef size_t i
-        cdef int32_t most = -1
-        for i in range(self.pair_keys.size()):
-            most = max(most, self.pair_keys[i])
-        segment.engine = self.engine
-        next.assign(most + 2, 0)
-        for i in range(self.pair_keys.size()):
-            next[self.pair_keys[i] + 1] += 1
-        for i in range(<size_t>(most + 1)):
-            next[i + 1] += next[i]
-        segment.member_starts.append(next.data(), next.size())
-        segment.members.resize(self.pair_keys.size(), 0)
-        for i in range(self.pair_keys.size()):
-            segment.members.edit(next[self.pair_keys[i]])[0] = self.pair_rows[i]
-            next[self.pair_keys[i]] += 1
-        segment.note_order()
-        return segment
-
-
 cdef class Plan:
     """What a matcher's workers share."""
 
     def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always, bint validate=True):
+        cdef Py_ssize_t i
         self.segments = tuple(segments)
         self.validate = validate
         self.native = all(segment.engine.native for segment in self.segments)
         self.kinds.assign(kinds.shape[0], DELIVER)
-        if kinds.shape[0]:
-            memcpy(self.kinds.data(), &kinds[0], kinds.shape[0])
+        for i in range(kinds.shape[0]):
+            self.kinds[i] = kinds[i]
+            self.live_rows += kinds[i] != REMOVED
+            self.evaluates = self.evaluates or kinds[i] == EVALUATE
         for row in always:
             self.always.push_back(row)
         self.direct = (len(self.segments) == 1 and self.always.empty() and self.native
                        and (<Segment>self.segments[0]).keeps_order)
-        self.plain = (self.direct and (<Segment>self.segments[0]).keys_are_rows
-                      and not np.any(np.asarray(kinds) != DELIVER))
-
-    @property
-    def kinds_count(self):
-        """The number of rows, removed ones included."""
-        return self.kinds.size()
+        self.plain = self.direct and (<Segment>self.segments[0]).keys_are_rows and not np.any(np.asarray(kinds))
 
     @property
     def row_count(self):
-        """The number of rows that are not removed."""
-        return self.kinds.size() - sum(kind == SKIP for kind in self.kinds)
-
-    @property
-    def verifies(self):
-        """Whether some row may have to be verified."""
-        return any(kind == VERIFY for kind in self.kinds)
+        """The number of rows, removed ones included."""
+        return self.kinds.size()
 
     def kind(self, int row):
-        """0: deliver, 1: verify, 2: removed."""
+        """The RowKind of a row."""
         if not 0 <= row < <int>self.kinds.size():
             raise IndexError(f"there is no row {row}")
-        return self.kinds[row]
+        return RowKind(self.kinds[row])
 
-    def removed_rows(self, Py_ssize_t number):
-        """By row: 1 if it is removed, or came after this plan."""
-        removed = np.ones(number, dtype=np.uint8)
+    def removed_rows(self):
+        """By row: 1 if it is removed."""
+        removed = np.empty(self.kinds.size(), dtype=np.uint8)
         cdef uint8_t[::1] view = removed
-        cdef Py_ssize_t i
-        for i in range(min(number, <Py_ssize_t>self.kinds.size())):
-            view[i] = self.kinds[i] == SKIP
+        cdef size_t i
+        for i in range(self.kinds.size()):
+            view[i] = self.kinds[i] == REMOVED
         return removed
 
 
@@ -259,46 +96,64 @@ cdef class Worker:
         self.bits.resize((plan.kinds.size() + 63) // 64, 0)
         self.words.resize((self.bits.size() + 63) // 64, 0)
 
-    def match(self, source, *, encoding=None):
-        """Matches one document. Returns the rows that match and those that are to be verified, as ascending arrays."""
+    def match(self, document):
+        """Matches one Document. Returns the rows that match and those that are to be evaluated, as ascending arrays."""
         cdef vector[int32_t] rows, candidates
-        self.reader.open(source, encoding=encoding)
+        self.open(document)
         try:
             with nogil:
-                self.run(&rows, &candidates)
+                self.run(self.reader, &rows, &candidates)
+        except OSError as error:
+            raise unreadable(document, error) from error
         finally:
             self.reader.close()
         return _array(rows), _array(candidates)
 
-    def match_batch(self, sources):
-        """Matches documents one after the other.
+    def match_events(self, RecordedEvents events not None):
+        """The same for a document whose events are in memory already."""
+        cdef vector[int32_t] rows, candidates
+        events.rewind()
+        with nogil:
+            self.run(events, &rows, &candidates)
+        return _array(rows), _array(candidates)
 
-        Returns rows and, for each document, where its rows end; the same for rows to verify; and {number of a document:
+    cdef int open(self, document) except -1:
+        try:
+            self.reader.open(document.source, encoding=document.encoding)
+        except OSError as error:
+            raise unreadable(document, error) from error
+        return 0
+
+    def match_batch(self, documents):
+        """Matches documents one after the other: bytes, Documents, or DocumentErrors of those that could not be had.
+
+        Returns rows and, for each document, where its rows end; the same for rows to evaluate; and {number of a document:
         error} for those that cannot be read.
         """
         cdef vector[int32_t]* rows = self.emptied(&self.batch_rows)
         cdef vector[int32_t]* candidates = self.emptied(&self.batch_candidates)
         cdef vector[int64_t] row_ends, candidate_ends
         cdef size_t rows_before, candidates_before
-        cdef const unsigned char[::1] view
         cdef Py_ssize_t number = 0
         cdef bint opened
         errors = {}
-        for source in sources:
+        for document in documents:
             rows_before, candidates_before = rows.size(), candidates.size()
             opened = False
             try:
-                if type(source) is bytes:
-                    self.reader.open_buffer(<const char*>(<bytes>source), len(<bytes>source))
+                if type(document) is bytes:
+                    self.reader.open_buffer(<const char*>(<bytes>document), len(<bytes>document))
+                elif isinstance(document, DocumentError):
+                    raise document
                 else:
-                    self.reader.open(source)
+                    self.open(document)
                     opened = True
                 with nogil:
-                    self.run(rows, candidates)
-            except DocumentError as error:
+                    self.run(self.reader, rows, candidates)
+            except (DocumentError, OSError) as error:
                 rows.resize(rows_before)
                 candidates.resize(candidates_before)
-                errors[number] = error
+                errors[number] = error if isinstance(error, DocumentError) else unreadable(document, error)
             finally:
                 if opened:
                     self.reader.close()
@@ -307,11 +162,13 @@ cdef class Worker:
             number += 1
         return _array(rows[0]), _ends(row_ends), _array(candidates[0]), _ends(candidate_ends), errors
 
-    def match_buffers(self, Py_ssize_t number, size_t offsets, bint wide, size_t data, size_t validity, Py_ssize_t shift):
+    def match_buffers(self, Py_ssize_t number, size_t offsets, bint wide, bint text, size_t data, size_t validity,
+                      Py_ssize_t shift):
         """match_batch for the `number` values of an Arrow string or binary array, from `shift` on.
 
         `offsets`, `data` and `validity` are the addresses of the array's buffers (0 for no validity), `wide` says
-        whether the offsets have 64 bits. A null is a document that is missing: an empty result, no error.
+        whether the offsets have 64 bits, `text` whether the values are text, whatever encoding they declare. A null is
+        a document that is missing: an empty result, no error.
         """
         cdef vector[int32_t]* rows = self.emptied(&self.batch_rows)
         cdef vector[int32_t]* candidates = self.emptied(&self.batch_candidates)
@@ -332,8 +189,11 @@ cdef class Worker:
                 rows_before, candidates_before = rows.size(), candidates.size()
                 try:
                     with nogil:
-                        self.reader.open_buffer(bytes_at + begin, end - begin)
-                        self.run(rows, candidates)
+                        if text:
+                            self.reader.open_text_buffer(bytes_at + begin, end - begin)
+                        else:
+                            self.reader.open_buffer(bytes_at + begin, end - begin)
+                        self.run(self.reader, rows, candidates)
                 except DocumentError as error:
                     rows.resize(rows_before)
                     candidates.resize(candidates_before)
@@ -349,7 +209,7 @@ cdef class Worker:
         results.clear()
         return results
 
-    cdef int run(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
+    cdef int run(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         cdef size_t i
         if self.marking:  # the document before broke off: what it marked must not show in this one
             self.bits.assign(self.bits.size(), 0)
@@ -357,9 +217,9 @@ cdef class Worker:
         self.marking = not self.plan.direct
         if not self.plan.native:
             with gil:
-                self.match_in_python()
+                self.match_in_python(source)
         else:
-            self.feed_all()
+            self.feed_all(source)
             if self.plan.plain:
                 return self.deliver_keys(rows)
             if self.plan.direct:
@@ -406,36 +266,28 @@ cdef class Worker:
             row[0] = members[starts[key]]
             if kinds[row[0]] == DELIVER:
                 row += 1
-            elif kinds[row[0]] == VERIFY:
+            elif kinds[row[0]] == EVALUATE:
                 candidates.push_back(row[0])
         rows.resize(row - rows.data())
         return 0
 
-    cdef int feed_all(self) except -1 nogil:
+    cdef int feed_all(self, EventSource source) except -1 nogil:
         cdef Py_ssize_t number
-        cdef double before = seconds()
-        cdef double after
         cdef size_t i
         for i in range(self.segment_at.size()):
             (<Segment>self.segment_at[i]).engine.begin(<Scratch>self.scratch_at[i])
             self.decided[i] = 0
         while True:
-            number = self.reader.fill()
-            after = seconds()
-            self.parse_seconds += after - before
-            before = after
+            number = source.fill()
             if number == 0:
                 return 0
             for i in range(self.segment_at.size()):
                 if not self.decided[i]:
                     self.decided[i] = (<Segment>self.segment_at[i]).engine.feed(
-                        <Scratch>self.scratch_at[i], self.reader.codes.data(), number)
-            after = seconds()
-            self.match_seconds += after - before
-            before = after
+                        <Scratch>self.scratch_at[i], source.codes.data(), number)
             if self.is_decided():
-                self.reader.skip_rest(self.plan.validate)
-                self.parse_seconds += seconds() - before
+                if source is self.reader:
+                    self.reader.skip_rest(self.plan.validate)
                 return 0
 
     cdef bint is_decided(self) noexcept nogil:
@@ -446,14 +298,13 @@ cdef class Worker:
                 return False
         return True
 
-    cdef int match_in_python(self) except -1:
+    cdef int match_in_python(self, EventSource source) except -1:
         """For plans with an engine in plain Python, which wants the whole document at once."""
+        cdef RecordedEvents document = RecordedEvents()
         cdef Segment segment
         cdef size_t i
-        self.codes.clear()
-        while self.reader.fill():
-            self.codes.insert(self.codes.end(), self.reader.codes.begin(), self.reader.codes.end())
-        document = Document(list(self.codes))
+        while source.fill():
+            document.codes.insert(document.codes.end(), source.codes.begin(), source.codes.end())
         for i in range(self.segment_at.size()):
             segment = <Segment>self.segment_at[i]
             self.keys = segment.engine.match(document).tolist()
@@ -491,7 +342,7 @@ cdef class Worker:
                     bits &= bits - 1
                     if self.plan.kinds[row] == DELIVER:
                         rows.push_back(row)
-                    elif self.plan.kinds[row] == VERIFY:
+                    elif self.plan.kinds[row] == EVALUATE:
                         candidates.push_back(row)
         self.marking = False
         return 0

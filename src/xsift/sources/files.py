@@ -19,7 +19,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,9 +27,10 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from xsift.errors import DocumentError, SubscriptionError, XsiftError
+from xsift.document import Document
+from xsift.errors import DocumentError, SubscriptionError
 
-__all__ = ["SourceDocument", "read_documents", "read_subscriptions"]
+__all__ = ["read_documents", "read_subscriptions"]
 
 SUBSCRIPTION_FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -122,18 +122,9 @@ def _ordered(table: pa.Table, name: str) -> pa.Array | pa.ChunkedArray:
 # Documents
 
 
-@dataclass(frozen=True)
-class SourceDocument:
-    """A document and where it came from; `error` instead of `xml` if it could not be read at all."""
-
-    name: str
-    xml: bytes = b""
-    error: XsiftError | None = None
-
-
-def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[SourceDocument]:
+def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[Document | DocumentError]:
     """The documents of files, folders, globs, archives and `-`, one after the other. What cannot be read is an
-    error among them.
+    error among them: `Matcher.match_many` takes both.
     """
     for source in sources:
         name = os.fspath(source)
@@ -147,7 +138,7 @@ def read_documents(sources: Iterable[str | os.PathLike[str]]) -> Iterator[Source
             yield from _guarded(name)
 
 
-def _guarded(name: str) -> Iterator[SourceDocument]:
+def _guarded(name: str) -> Iterator[Document | DocumentError]:
     try:
         yield from _documents_in(name)
     except (
@@ -162,13 +153,13 @@ def _guarded(name: str) -> Iterator[SourceDocument]:
         yield _broken(name, getattr(error, "strerror", None) or str(error))
 
 
-def _broken(name: str, reason: str) -> SourceDocument:
-    return SourceDocument(name, error=DocumentError("unreadable-file", f"{name} cannot be read: {reason}"))
+def _broken(name: str, reason: str) -> DocumentError:
+    return DocumentError("unreadable-file", f"{name} cannot be read: {reason}", label=name)
 
 
-def _documents_in(name: str) -> Iterator[SourceDocument]:
+def _documents_in(name: str) -> Iterator[Document | DocumentError]:
     if name == "-":
-        yield SourceDocument("-", sys.stdin.buffer.read())
+        yield Document(sys.stdin.buffer.read(), label="-")
     elif os.path.isdir(name):
         for path in sorted(Path(name).rglob("*")):
             if path.name.endswith((".xml", ".xml.gz")) and path.is_file():
@@ -177,12 +168,12 @@ def _documents_in(name: str) -> Iterator[SourceDocument]:
         with zipfile.ZipFile(name) as archive:
             for entry in archive.infolist():
                 if not entry.is_dir():
-                    yield SourceDocument(f"{name}/{entry.filename}", archive.read(entry))
+                    yield Document(archive.read(entry), label=f"{name}/{entry.filename}")
     elif name.endswith(TAR_ENDINGS):
         with tarfile.open(name) as archive:
             for member in archive:
                 if member.isfile():
-                    yield SourceDocument(f"{name}/{member.name}", archive.extractfile(member).read())  # type: ignore[union-attr]
+                    yield Document(archive.extractfile(member).read(), label=f"{name}/{member.name}")  # type: ignore[union-attr]
     elif name.removesuffix(".gz").endswith(".jsonl"):
         with _open(name) as file:
             for number, line in enumerate(file, 1):
@@ -194,12 +185,12 @@ def _documents_in(name: str) -> Iterator[SourceDocument]:
                 yield _from_row(row, name, number)
     else:
         with _open(name) as file:
-            yield SourceDocument(name, file.read())
+            yield Document(file.read(), label=name)
 
 
-def _from_row(row: dict[str, Any], name: str, number: int) -> SourceDocument:
+def _from_row(row: dict[str, Any], name: str, number: int) -> Document:
     xml = row.get("xml") if isinstance(row, dict) else None
     if xml is None:
         raise ValueError(f"row {number} has no value 'xml'")
     label = str(row.get("id", f"{name}:{number}"))
-    return SourceDocument(label, xml if isinstance(xml, bytes) else str(xml).encode())
+    return Document(xml, label=label)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from xsift.errors import XsiftError
+from xsift.matching import Limits, Residuals
 from xsift.spark.compiled import Compiled, Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.worker import Task
 
@@ -28,6 +29,7 @@ logger = logging.getLogger("xsift.spark")
 
 Output = Literal["matches", "rows", "nodes"]
 ERROR_SCHEMA = "struct<code: string, message: string, line: int, column: int>"
+FAILURES_SCHEMA = "array<struct<subscription: string, code: string, message: string>>"
 BATCH_SETTING, BATCH_BYTES, BATCH_DEFAULTS = (
     "spark.sql.execution.arrow.maxBytesPerBatch",
     "4m",
@@ -48,6 +50,10 @@ def match_documents(
     on_error: Literal["keep", "fail"] = "keep",
     namespaces: Mapping[str, str] | None = None,
     engine: str = "auto",
+    engine_options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    residuals: Residuals = "verify",
+    validate: bool = True,
     errors: Errors = "raise",
     shards: int | None = None,
     worker_memory_bytes: int | None = None,
@@ -55,14 +61,15 @@ def match_documents(
     """Which subscriptions does each document satisfy?
 
     `xml` names the column with the documents (string or binary); the other columns are kept, and that one too with
-    keep_xml=True. `output` is "matches": a row a document, with `matches` (ids) and `error` (code, message, line,
-    column; null unless the document is broken); "rows": a row a match, with `subscription`; "nodes": a row a matched
-    node, with `subscription`, `path`, `element` (its number) and `fragment`. In the last two a broken document is one
-    row whose `subscription` is null. With on_error="fail" it fails the job; `id` names the column by which the
-    message then calls it.
+    keep_xml=True. `output` is "matches": a row a document, with `matches` (ids), `error` (code, message, line,
+    column; null unless the document is broken) and `failures` (subscriptions that could not be decided on it);
+    "rows": a row a match, with `subscription`; "nodes": a row a matched node, with `subscription`, `path`, `element`
+    (its number) and `fragment`. In the last two a broken document is one row whose `subscription` is null, and a
+    subscription that could not be decided is a row with its id and an `error`. With on_error="fail" a broken document
+    fails the job; `id` names the column by which the message then calls it.
 
-    `subscriptions`, `namespaces`, `engine`, `errors`, `shards` and `worker_memory_bytes` are those of
-    compile_subscriptions.
+    `limits` and `validate` are those of Subscriptions.matcher. `subscriptions`, `namespaces`, `engine`,
+    `engine_options`, `residuals`, `errors`, `shards` and `worker_memory_bytes` are those of compile_subscriptions.
     """
     if output not in ("matches", "rows", "nodes"):
         raise ValueError(f"output is {output!r}; it can be 'matches', 'rows' or 'nodes'")
@@ -76,11 +83,21 @@ def match_documents(
         subscriptions,
         namespaces=namespaces,
         engine=engine,
+        engine_options=engine_options,
+        residuals=residuals,
         errors=errors,
         shards=shards,
         worker_memory_bytes=worker_memory_bytes,
     )
-    settings: dict[str, Any] = {"xml": xml, "output": output, "keep_xml": keep_xml, "on_error": on_error, "label": id}
+    settings: dict[str, Any] = {
+        "xml": xml,
+        "output": output,
+        "keep_xml": keep_xml,
+        "on_error": on_error,
+        "label": id,
+        "limits": limits or Limits(),
+        "validate": validate,
+    }
     schema = _schema(documents, xml, output, keep_xml)
     if not compiled.sharded:
         return documents.mapInArrow(Task(compiled.parts, **settings), schema)
@@ -107,7 +124,7 @@ def check_columns(documents: DataFrame, xml: str, id: str | None, output: Output
 
 def _added(output: Output, xml_type: str) -> dict[str, str]:
     if output == "matches":
-        return {"matches": "array<string>", "error": ERROR_SCHEMA}
+        return {"matches": "array<string>", "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA}
     added = {"subscription": "string"}
     if output == "nodes":
         added |= {"path": "string", "element": "int", "fragment": xml_type}
@@ -177,5 +194,6 @@ def _match_sharded(documents: DataFrame, compiled: Compiled, settings: dict[str,
             )
         ).alias("matches"),
         sql.first("error", ignorenulls=True).alias("error"),
+        sql.flatten(sql.collect_list("failures")).alias("failures"),
     )
     return merged.select(*names)

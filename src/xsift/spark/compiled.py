@@ -14,7 +14,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pyarrow as pa
 
 from xsift.errors import SubscriptionError, XsiftError
-from xsift.matching.matcher import Matcher
-from xsift.matching.subscriptions import Subscriptions
+from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
 from xsift.spark.worker import Part
 
 if TYPE_CHECKING:
@@ -71,6 +70,8 @@ def compile_subscriptions(
     *,
     namespaces: Mapping[str, str] | None = None,
     engine: str = "auto",
+    engine_options: Mapping[str, Any] | None = None,
+    residuals: Residuals = "verify",
     errors: Errors = "raise",
     shards: int | None = None,
     worker_memory_bytes: int | None = None,
@@ -78,7 +79,8 @@ def compile_subscriptions(
     """Compiles subscriptions on the driver and ships them. What it returns can be given to match_documents many
     times.
 
-    `shards` splits the set; by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is
+    `engine`, `engine_options` and `residuals` are those of Subscriptions and its matchers. `shards` splits the set;
+    by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is
     by default spark.executor.pyspark.memory if that is set, else 2 GiB. With errors="collect" subscriptions that
     cannot be used are left out and listed in `failed`.
     """
@@ -89,18 +91,19 @@ def compile_subscriptions(
     if errors not in ("raise", "collect"):
         raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
     memory_bytes = worker_memory_bytes or _worker_memory_bytes(spark)
+    options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
     if isinstance(subscriptions, Matcher | str | os.PathLike):
         compiled = _ship_saved(spark, subscriptions, shards)
     else:
         if isinstance(subscriptions, Subscriptions):
             namespaces = subscriptions.namespaces | dict(namespaces or {})
             if shards in (None, 1):
-                compiled = _ship_whole(spark, subscriptions, engine)
+                compiled = _ship_whole(spark, subscriptions, options)
                 if shards == 1 or compiled.index_bytes <= memory_bytes:
                     return _stated(compiled, memory_bytes)
         table = table_of(subscriptions)
         compiled = compile_table(
-            spark, table, namespaces or {}, engine=engine, errors=errors, shards=shards, memory_bytes=memory_bytes
+            spark, table, namespaces or {}, options=options, errors=errors, shards=shards, memory_bytes=memory_bytes
         )
     return _stated(compiled, memory_bytes)
 
@@ -132,15 +135,7 @@ def table_of(subscriptions: DataFrame | pa.Table | Subscriptions) -> pa.Table:
     """The subscriptions as an Arrow table with the columns id, xpath, ordered, and namespaces if there is such a
     column."""
     if isinstance(subscriptions, Subscriptions):
-        reports = [subscriptions.explain(id) for id in subscriptions]
-        columns = [
-            [report.id for report in reports],
-            [report.xpath for report in reports],
-            [r.ordered for r in reports],
-        ]
-        types = [pa.string(), pa.string(), pa.bool_()]
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
-        return pa.table(arrays, names=["id", "xpath", "ordered"])
+        return subscriptions.table()
     names = (
         subscriptions.column_names if isinstance(subscriptions, pa.Table) else getattr(subscriptions, "columns", None)
     )
@@ -166,24 +161,23 @@ def compile_table(
     table: pa.Table,
     namespaces: Mapping[str, str],
     *,
-    engine: str,
+    options: MatcherOptions,
     errors: Errors,
     shards: int | None,
     memory_bytes: int,
 ) -> Compiled:
     """Compiles a table, one shard after the other, so that the driver holds one index at a time. If `shards` is not
     given, it is found by trying: the size of an index is not in proportion to its rows."""
-    groups = list(_by_namespaces(table, namespaces))
     if shards is not None:
-        return _compile_shards(spark, groups, engine, errors, shards)
-    shards = _shards_needed(groups, engine, memory_bytes)
+        return _compile_shards(spark, table, namespaces, options, errors, shards)
+    shards = _shards_needed(table, namespaces, options, memory_bytes)
     for _ in range(SHARD_ATTEMPTS):
         try:
-            return _compile_shards(spark, groups, engine, errors, shards, memory_bytes)
+            return _compile_shards(spark, table, namespaces, options, errors, shards, memory_bytes)
         except _TooLarge as found:
             logger.info("%d shards are too large: %d bytes of index", shards, found.size_bytes)
             shards = min(table.num_rows, math.ceil(shards * max(1.2, 1.1 * found.size_bytes / memory_bytes)))
-    return _compile_shards(spark, groups, engine, errors, shards)
+    return _compile_shards(spark, table, namespaces, options, errors, shards)
 
 
 class _TooLarge(Exception):
@@ -194,67 +188,48 @@ class _TooLarge(Exception):
         self.size_bytes = size_bytes
 
 
-Group = tuple[pa.Table, Mapping[str, str]]
-
-
 def _compile_shards(
     spark: SparkSession,
-    groups: list[Group],
-    engine: str,
+    table: pa.Table,
+    namespaces: Mapping[str, str],
+    options: MatcherOptions,
     errors: Errors,
     shards: int,
     limit_bytes: int | None = None,
 ) -> Compiled:
-    """Compiles and ships so many shards of each group. Raises _TooLarge as soon as a worker would hold more than
-    `limit_bytes` and there is something left to split."""
+    """Compiles and ships so many shards. Raises _TooLarge as soon as a worker would hold more than `limit_bytes` and
+    there is something left to split."""
     parts: list[Part] = []
     failed: list[tuple[str, XsiftError]] = []
     count = held_bytes = 0
-    for rows, mapping in groups:
-        for number in range(shards if rows.num_rows else 0):
-            begin, end = (rows.num_rows * n // shards for n in (number, number + 1))
-            made = Subscriptions(namespaces=mapping)
-            failed += made.add_many(rows.slice(begin, end - begin), errors=errors)
-            path, size_bytes = _saved(made.matcher(engine))
-            held_bytes = max(held_bytes, size_bytes) if shards > 1 else held_bytes + size_bytes
-            if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:
-                path.unlink()
-                raise _TooLarge(held_bytes)
-            parts.append(_shipped(spark, path, size_bytes))
-            count += len(made)
-    return Compiled(tuple(parts), shards > 1 and len(parts) > 1, count, held_bytes, tuple(failed))
+    for number in range(shards if table.num_rows else 0):
+        begin, end = (table.num_rows * n // shards for n in (number, number + 1))
+        made = options.subscriptions(namespaces)
+        failed += made.add_many(table.slice(begin, end - begin), errors=errors)
+        path, size_bytes = _saved(options.matcher(made))
+        held_bytes = max(held_bytes, size_bytes)
+        if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:
+            path.unlink()
+            raise _TooLarge(held_bytes)
+        parts.append(_shipped(spark, path, size_bytes))
+        count += len(made)
+    return Compiled(tuple(parts), len(parts) > 1, count, held_bytes, tuple(failed))
 
 
-def _shards_needed(groups: list[Group], engine: str, memory_bytes: int) -> int:
+def _shards_needed(table: pa.Table, namespaces: Mapping[str, str], options: MatcherOptions, memory_bytes: int) -> int:
     """About how many shards fit a worker each, judged by a piece of the subscriptions: the index of all may not fit
     here either."""
-    total = 0.0
-    for rows, mapping in groups:
-        piece = rows.slice(0, SAMPLE_ROWS)
-        made = Subscriptions(namespaces=mapping)
-        made.add_many(piece, errors="collect")
-        path, size_bytes = _saved(made.matcher(engine))
-        path.unlink()
-        total += size_bytes * (rows.num_rows / max(1, piece.num_rows))
-    return max(1, math.ceil(total / memory_bytes))
+    piece = table.slice(0, SAMPLE_ROWS)
+    made = options.subscriptions(namespaces)
+    made.add_many(piece, errors="collect")
+    path, size_bytes = _saved(options.matcher(made))
+    path.unlink()
+    total_bytes: float = size_bytes * (table.num_rows / max(1, piece.num_rows))
+    return max(1, math.ceil(total_bytes / memory_bytes))
 
 
-def _by_namespaces(table: pa.Table, namespaces: Mapping[str, str]) -> Iterator[Group]:
-    """The rows that share a mapping of prefixes, with that mapping: the job's, and on top of it their own."""
-    if "namespaces" not in table.column_names:
-        yield table, namespaces
-        return
-    mappings = [tuple(sorted(dict(value or {}).items())) for value in table["namespaces"].to_pylist()]
-    places: dict[tuple[Any, ...], list[int]] = {}
-    for number, mapping in enumerate(mappings):
-        places.setdefault(mapping, []).append(number)
-    rows = table.drop_columns(["namespaces"])
-    for mapping, numbers in places.items():
-        yield rows.take(pa.array(numbers)), {**namespaces, **dict(mapping)}
-
-
-def _ship_whole(spark: SparkSession, subscriptions: Subscriptions, engine: str) -> Compiled:
-    part = ship(spark, subscriptions.matcher(engine))
+def _ship_whole(spark: SparkSession, subscriptions: Subscriptions, options: MatcherOptions) -> Compiled:
+    part = ship(spark, options.matcher(subscriptions))
     return Compiled((part,), False, len(subscriptions), part.size_bytes)
 
 

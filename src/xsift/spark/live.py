@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xsift.matching.subscriptions import Subscriptions
+from xsift.matching import MatcherOptions
 from xsift.spark.compiled import Compiled, ship
 from xsift.spark.table import SubscriptionTable, latest_rows
 from xsift.spark.worker import Part
@@ -54,15 +54,15 @@ class _Layer:
 class LiveSubscriptions:
     """The subscriptions of a table at one version after the other."""
 
-    def __init__(self, path: str, namespaces: Mapping[str, str], engine: str) -> None:
+    def __init__(self, path: str, namespaces: Mapping[str, str], options: MatcherOptions) -> None:
         self._path = path
         self._namespaces = dict(namespaces)
-        self._engine = engine
+        self._options = options
         self._layers: list[_Layer] = []
         self._version = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (LiveSubscriptions, (self._path, self._namespaces, self._engine))
+        return (LiveSubscriptions, (self._path, self._namespaces, self._options))
 
     def latest_version(self, spark: SparkSession) -> int:
         """The version that the table has now."""
@@ -99,7 +99,7 @@ class LiveSubscriptions:
         self._layers = [*kept, *self._built(spark, added)]
 
     def _built(self, spark: SparkSession, rows: pa.Table) -> list[_Layer]:
-        made = Subscriptions(namespaces=self._namespaces)
+        made = self._options.subscriptions(self._namespaces)
         failed = made.add_many(rows, errors="collect")
         for _, error in failed:
             logger.warning("left out: %s", error)
@@ -108,5 +108,5 @@ class LiveSubscriptions:
         if failed:
             bad = pa.array([id for id, _ in failed], pa.string())
             rows = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=bad)))
-        part = ship(spark, made.matcher(self._engine))
+        part = ship(spark, self._options.matcher(made))
         return [_Layer(rows, part, np.zeros(rows.num_rows, dtype=bool))]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.errors import AnalysisException
 
+from xsift.matching import Limits, MatcherOptions, Residuals
 from xsift.spark.batch import Output, check_columns, match_documents
 from xsift.spark.compiled import Compiled, SubscriptionSource, compile_subscriptions
 from xsift.spark.live import LiveSubscriptions
@@ -46,6 +47,10 @@ def match_stream(
     dead_letters: Sink | str | None = None,
     namespaces: Mapping[str, str] | None = None,
     engine: str = "auto",
+    engine_options: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    residuals: Residuals = "verify",
+    validate: bool = True,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
@@ -61,10 +66,18 @@ def match_stream(
     source: LiveSubscriptions | Compiled
     if isinstance(subscriptions, SubscriptionTable):
         known = {**subscriptions.namespaces, **(namespaces or {})}
-        source = LiveSubscriptions(subscriptions.path, known, engine)
+        options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
+        source = LiveSubscriptions(subscriptions.path, known, options)
     else:
-        source = compile_subscriptions(documents.sparkSession, subscriptions, namespaces=namespaces, engine=engine)
-    settings = {"xml": xml, "output": output, "on_error": on_error}
+        source = compile_subscriptions(
+            documents.sparkSession,
+            subscriptions,
+            namespaces=namespaces,
+            engine=engine,
+            engine_options=engine_options,
+            residuals=residuals,
+        )
+    settings = {"xml": xml, "output": output, "on_error": on_error, "limits": limits, "validate": validate}
     process = _Process(
         source, f"{checkpoint.rstrip('/')}/{NOTES}", _sink(sink), _sink(dead_letters), settings, keep_xml
     )
@@ -122,7 +135,7 @@ class _Process:
         try:
             added = [
                 column
-                for column in ("matches", "subscription", "path", "element", "fragment")
+                for column in ("matches", "failures", "subscription", "path", "element", "fragment")
                 if column in matched.columns
             ]
             self._dead_letters(matched.where("error is not null").drop(*added), batch_id)

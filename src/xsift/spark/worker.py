@@ -12,27 +12,26 @@ are masked.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from xsift.errors import DocumentError
-from xsift.matching.matcher import Matcher
+from xsift.errors import DocumentError, XsiftError
+from xsift.matching import Limits, Matcher
+from xsift.matching.matcher import Failures
 
-__all__ = ["ERROR_TYPE", "Part", "Task"]
+__all__ = ["ERROR_TYPE", "FAILURES_TYPE", "Part", "Task"]
 
 ERROR_TYPE = pa.struct(
     [("code", pa.string()), ("message", pa.string()), ("line", pa.int32()), ("column", pa.int32())]
 )
+FAILURES_TYPE = pa.list_(pa.struct([("subscription", pa.string()), ("code", pa.string()), ("message", pa.string())]))
 KEPT_PARTS = 16  # loaded matchers that a worker keeps beside those it is using
 MATCHES_PER_BATCH = 2_000_000  # of one outgoing Arrow batch, so that its strings stay far below 2 GB
-DECLARED = r"""^(<\?xml[^>]*?)encoding\s*=\s*["'][^"']*["']"""
-DECLARED_UTF8 = r"""^<\?xml[^>]*?encoding\s*=\s*["'](?i:utf-8)["']"""
 
 Rows = npt.NDArray[np.int32]
 Ends = npt.NDArray[np.int64]
@@ -51,27 +50,29 @@ class Part:
 class _Loaded:
     """A matcher in this process, and its ids in the form that Spark takes."""
 
-    def __init__(self, path: str) -> None:
-        self.matcher = Matcher.load(path)
-        self.ids: pa.StringArray = self.matcher.ids.cast(pa.string())
+    def __init__(self, path: str, limits: Limits, validate: bool) -> None:
+        self.matcher = Matcher.load(path, limits=limits, validate=validate)
+        self.ids: pa.StringArray = self.matcher.row_ids.cast(pa.string())
 
 
-_loaded: OrderedDict[str, _Loaded] = OrderedDict()
+_LoadedKey = tuple[str, Limits, bool]
+_loaded: OrderedDict[_LoadedKey, _Loaded] = OrderedDict()
 
 
-def _load(names: Sequence[str], alone: bool) -> list[_Loaded]:
+def _load(keys: Sequence[_LoadedKey], alone: bool) -> list[_Loaded]:
     """The matchers of these files. `alone` makes room first: a shard is as large as a worker can hold."""
     from pyspark import SparkFiles
 
     kept = 0 if alone else KEPT_PARTS
-    others = [name for name in _loaded if name not in names]
-    for name in others[: max(0, len(others) - kept)]:
-        del _loaded[name]
-    for name in names:
-        if name not in _loaded:
-            _loaded[name] = _Loaded(SparkFiles.get(name))
-        _loaded.move_to_end(name)
-    return [_loaded[name] for name in names]
+    others = [key for key in _loaded if key not in keys]
+    for key in others[: max(0, len(others) - kept)]:
+        del _loaded[key]
+    for key in keys:
+        if key not in _loaded:
+            name, limits, validate = key
+            _loaded[key] = _Loaded(SparkFiles.get(name), limits, validate)
+        _loaded.move_to_end(key)
+    return [_loaded[key] for key in keys]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class Task:
     keep_xml: bool
     on_error: str
     label: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    validate: bool = True
     shard: str | None = None
     """The column with the number of the part to use, when each row is for one part alone."""
 
@@ -100,16 +103,15 @@ class Task:
                 yield from self._match(rows, (self.parts[number],), first=number == 0)
 
     def _match(self, batch: pa.RecordBatch, parts: Sequence[Part], first: bool) -> Iterator[pa.RecordBatch]:
-        loaded = _load([part.name for part in parts], alone=self.shard is not None)
+        keys = [(part.name, self.limits, self.validate) for part in parts]
+        loaded = _load(keys, alone=self.shard is not None)
         documents = batch[self.xml]
-        values, ends, errors = _matches(_undeclared(documents), parts, loaded)
+        values, ends, errors, failures = _matches(documents, parts, loaded)
         if errors and self.on_error == "fail":
             raise self._labelled(batch, *min(errors.items()))
-        # A document that cannot be read is reported with the first shard only. One that cannot be verified may be
-        # fine for the other shards: it is reported with each shard where it is not.
-        told = errors if first else {n: error for n, error in errors.items() if error.code == "not-verifiable"}
+        told = errors if first else {}  # a document that cannot be read is reported with the first shard only
         if self.output == "nodes":
-            yield from self._nodes(batch, parts, loaded, ends, told)
+            yield from self._nodes(batch, parts, loaded, ends, told, failures)
             return
         missing = _missing(documents, errors)
         begin = 0
@@ -121,10 +123,11 @@ class Task:
             counts = np.diff(ends[taken] - low, prepend=0)
             shown = errors if self.output == "matches" else told
             failed = {number - begin: error for number, error in shown.items() if begin <= number < end}
+            undecided = {number - begin: them for number, them in failures.items() if begin <= number < end}
             if self.output == "matches":
-                yield self._lists(part, found, counts, missing[taken], failed)
+                yield self._lists(part, found, counts, missing[taken], failed, undecided)
             else:
-                yield self._rows(part, found, counts, failed)
+                yield self._rows(part, found, counts, failed, undecided)
 
     def _labelled(self, batch: pa.RecordBatch, number: int, error: DocumentError) -> DocumentError:
         name = f"document {batch[self.label][number].as_py()!r}" if self.label else f"row {number + 1} of a batch"
@@ -147,21 +150,32 @@ class Task:
         counts: Ends,
         missing: npt.NDArray[np.bool_],
         errors: dict[int, DocumentError],
+        failures: Failures,
     ) -> pa.RecordBatch:
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         matches = pa.ListArray.from_arrays(offsets, values, mask=pa.array(missing) if missing.any() else None)
-        columns = [*self._carried(batch), ("matches", matches), ("error", _error_column(errors, batch.num_rows))]
-        return _batch(columns)
+        added = [
+            ("matches", matches),
+            ("error", _error_column(errors, batch.num_rows)),
+            ("failures", _failures_column(failures, batch.num_rows)),
+        ]
+        return _batch([*self._carried(batch), *added])
 
     def _rows(
-        self, batch: pa.RecordBatch, values: pa.Array, counts: Ends, errors: dict[int, DocumentError]
+        self,
+        batch: pa.RecordBatch,
+        values: pa.Array,
+        counts: Ends,
+        errors: dict[int, DocumentError],
+        failures: Failures,
     ) -> pa.RecordBatch:
-        """One row a match, and one for each broken document."""
+        """One row a match, one for each broken document, and one for each subscription that could not be decided."""
         numbers = np.repeat(np.arange(batch.num_rows), counts)
-        broken = np.array(sorted(errors), dtype=np.int64)
-        places = pa.array(np.concatenate([numbers, broken]))
-        subscriptions = pa.concat_arrays([values, pa.nulls(len(broken), pa.string())])
-        failed = {len(numbers) + place: errors[number] for place, number in enumerate(broken.tolist())}
+        told: list[tuple[int, str | None, XsiftError]] = [(number, None, errors[number]) for number in sorted(errors)]
+        told += [(number, id, error) for number in sorted(failures) for id, error in failures[number].items()]
+        places = pa.array(np.concatenate([numbers, np.array([number for number, _, _ in told], dtype=np.int64)]))
+        subscriptions = pa.concat_arrays([values, pa.array([id for _, id, _ in told], pa.string())])
+        failed = {len(numbers) + place: error for place, (_, _, error) in enumerate(told)}
         columns = [(name, column.take(places)) for name, column in self._carried(batch)]
         columns += [("subscription", subscriptions), ("error", _error_column(failed, len(places)))]
         return _batch(columns)
@@ -173,15 +187,16 @@ class Task:
         loaded: Sequence[_Loaded],
         ends: Ends,
         errors: dict[int, DocumentError],
+        failures: Failures,
     ) -> Iterator[pa.RecordBatch]:
         """One row a matched node, with the bytes of its element. Only documents that match are read again."""
         places: list[int] = []
         found: dict[str, list[Any]] = {name: [] for name in ("subscription", "path", "element", "fragment")}
-        failed: dict[int, DocumentError] = {}
+        failed: dict[int, XsiftError] = {}
         documents = batch[self.xml]
         text = pa.types.is_string(documents.type) or pa.types.is_large_string(documents.type)
         counts = np.diff(ends, prepend=0)
-        for place in sorted({*np.flatnonzero(counts).tolist(), *errors}):
+        for place in sorted({*np.flatnonzero(counts).tolist(), *errors, *failures}):
             if place in errors:
                 failed[len(places)] = errors[place]
                 places.append(place)
@@ -196,7 +211,15 @@ class Task:
                     if part.removed is not None
                     else set()
                 )
-                for id, nodes in part_loaded.matcher.select(document).items():
+                undecided: dict[str, XsiftError] = {}
+                selected = part_loaded.matcher.select(document, failures=undecided)
+                for id, error in undecided.items():
+                    if id not in gone:
+                        failed[len(places)] = error
+                        places.append(place)
+                        for name, column in found.items():
+                            column.append(id if name == "subscription" else None)
+                for id, nodes in selected.items():
                     if id in gone:
                         continue
                     for node in nodes:
@@ -211,44 +234,32 @@ class Task:
         yield _batch([*carried, *columns, ("error", _error_column(failed, len(places)))])
 
 
-def _undeclared(documents: pa.Array) -> pa.Array:
-    """Documents that are text without a declaration of some other encoding, which stopped being true when they became
-    text."""
-    if not (pa.types.is_string(documents.type) or pa.types.is_large_string(documents.type)):
-        return documents
-    declared = pc.match_substring_regex(documents, DECLARED)
-    true = pc.match_substring_regex(documents, DECLARED_UTF8)
-    if not pc.any(pc.and_not(declared, true)).as_py():
-        return documents
-    return pc.replace_substring_regex(documents, DECLARED, r"\1", max_replacements=1)
-
-
 def _matches(
     documents: pa.Array, parts: Sequence[Part], loaded: Sequence[_Loaded]
-) -> tuple[pa.Array, Ends, dict[int, DocumentError]]:
-    """Ids of all documents in one array, where each document's end, and the errors by number of the document."""
+) -> tuple[pa.Array, Ends, dict[int, DocumentError], Failures]:
+    """Ids of all documents in one array, where each document's end; errors and failures by number of the document."""
     errors: dict[int, DocumentError] = {}
+    failures: Failures = {}
     found: list[tuple[pa.Array, Ends]] = []
     for part, part_loaded in zip(parts, loaded, strict=True):
-        rows, ends, failed = part_loaded.matcher.match_array_rows(documents)
+        rows, ends, broken, undecided = part_loaded.matcher.match_array_rows(documents)
         if part.removed is not None and len(rows):
             rows, ends = _without(rows, ends, part.removed, len(part_loaded.ids))
-        errors |= failed
+        errors |= broken
+        gone = set(part_loaded.ids.take(pa.array(part.removed)).to_pylist()) if part.removed is not None else set()
+        for number, them in undecided.items():
+            failures.setdefault(number, {}).update({id: error for id, error in them.items() if id not in gone})
         found.append((part_loaded.ids.take(pa.array(rows)), ends))
     if len(found) == 1:
-        return found[0][0], found[0][1], errors
+        return found[0][0], found[0][1], errors, failures
     if not found:
-        return pa.array([], pa.string()), np.zeros(len(documents), dtype=np.int64), errors
+        return pa.array([], pa.string()), np.zeros(len(documents), dtype=np.int64), errors, failures
     counts = [np.diff(ends, prepend=0) for _, ends in found]
     numbers = np.concatenate([np.repeat(np.arange(len(documents)), count) for count in counts])
     order = np.argsort(numbers, kind="stable")
     totals: Ends = np.sum(counts, axis=0, dtype=np.int64)
-    if errors:  # a document that one part could not verify has no matches of the others either
-        broken = list(errors)
-        order = order[~np.isin(numbers[order], broken)]
-        totals[broken] = 0
     values = pa.concat_arrays([values for values, _ in found]).take(pa.array(order))
-    return values, np.cumsum(totals, dtype=np.int64), errors
+    return values, np.cumsum(totals, dtype=np.int64), errors, failures
 
 
 def _without(rows: Rows, ends: Ends, removed: Rows, count: int) -> tuple[Rows, Ends]:
@@ -278,13 +289,25 @@ def _slices(ends: Ends) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _error_column(errors: dict[int, DocumentError], count: int) -> pa.Array:
+def _error_column(errors: Mapping[int, XsiftError], count: int) -> pa.Array:
     if not errors:
         return pa.nulls(count, ERROR_TYPE)
     values: list[dict[str, Any] | None] = [None] * count
     for number, error in errors.items():
-        values[number] = {"code": error.code, "message": error.message, "line": error.line, "column": error.column}
+        place = {"line": getattr(error, "line", 0), "column": getattr(error, "column", 0)}
+        values[number] = {"code": error.code, "message": error.message, **place}
     return pa.array(values, ERROR_TYPE)
+
+
+def _failures_column(failures: Failures, count: int) -> pa.Array:
+    if not failures:
+        return pa.nulls(count, FAILURES_TYPE)
+    values: list[list[dict[str, str]] | None] = [None] * count
+    for number, them in failures.items():
+        values[number] = [
+            {"subscription": id, "code": error.code, "message": error.message} for id, error in them.items()
+        ]
+    return pa.array(values, FAILURES_TYPE)
 
 
 def _batch(columns: Sequence[tuple[str, pa.Array]]) -> pa.RecordBatch:

@@ -44,6 +44,9 @@ class Compiled:
     never: bool
     """No document can match."""
 
+    listed: bool
+    """It selects nodes that no pattern tells: `residual` lists them."""
+
     residual: str
     """The expression as lxml is to evaluate it, to verify or to list the nodes of kind "nodes"; "" if not needed."""
 

@@ -112,6 +112,8 @@ cdef class Compiler(TruthCompiler):
             result.selects = SELECTS_NODES  # the document node itself, of which the pattern is a condition
         if result.selects == SELECTS_ATTRIBUTE:
             result.step = self.formulas.twigs[selected].output
+            if self.nodes[result.step].test != TEST_NAME:
+                self.lists_nodes = True  # any attribute: which ones there are, the pattern does not tell
         if result.selects == SELECTS_NODES:
             result.output = -1
             self.lists_nodes = True
@@ -175,7 +177,7 @@ cdef class Compiler(TruthCompiler):
         cdef vector[Result] results
         cdef vector[string] attributes
         cdef string key_bytes, residual, reason
-        cdef bint exact
+        cdef bint exact, listed
         cdef uint8_t outcome
         cdef size_t i
         self.compile_bytes(source, len(source), ordered)
@@ -186,6 +188,7 @@ cdef class Compiler(TruthCompiler):
             self.selected_attribute(&results[i], &attributes[i])
         key_bytes = string(self.keys.data(), self.keys.size())
         residual, reason, exact, outcome = self.residual, self.reason, self.exact, self.outcome
+        listed = self.lists_nodes
         keys, selections = [], []
         for i in range(results.size()):
             keys.append(key_bytes.data()[results[i].key_begin:results[i].key_end])
@@ -197,6 +200,7 @@ cdef class Compiler(TruthCompiler):
             exact=exact,
             always=outcome == OUTCOME_ALWAYS,
             never=outcome == OUTCOME_NEVER,
+            listed=listed,
             residual=residual.data()[:residual.size()].decode(),
             reason=reason.data()[:reason.size()].decode(),
             symbols=self.symbols,

@@ -118,6 +118,25 @@ cdef class Pattern:
             deepest = max(deepest, depths.back())
         return deepest
 
+    def unordered(self):
+        """The pattern without its order: the one that the same expression gives without ordered=True."""
+        cdef int32_t index, child
+        cdef unsigned short count
+        cdef char flags
+        parts = [b""] * self.nodes.size()
+        for index in range(<int32_t>self.nodes.size() - 1, -1, -1):
+            conditions, others = set(), set()
+            child = self.nodes[index].first_child
+            while child >= 0:
+                (conditions if self.nodes[child].is_condition else others).add(parts[child])
+                child = self.nodes[child].next_sibling
+            children = sorted(conditions) + sorted(others)
+            count = len(children)
+            flags = self.nodes[index].axis | (self.nodes[index].is_condition << 1)
+            entry = (<const char*>&self.nodes[index].symbol)[:4] + (&flags)[:1] + (<const char*>&count)[:2]
+            parts[index] = entry + b"".join(children)
+        return from_key(b"\x00" + parts[0], self.symbols)
+
     def __str__(self):
         return self._text(0, True)
 

@@ -10,7 +10,7 @@ memory stays at that too.
 from libcpp.algorithm cimport reverse, upper_bound
 from libcpp.vector cimport vector
 
-from xsift.document.events cimport END, Document, EventSource, condition_symbol
+from xsift.document.events cimport END, RecordedEvents, EventSource, condition_symbol
 from xsift.engines.afilter.branch cimport StackBranch, StackObject
 from xsift.engines.afilter.labels cimport NONE
 from xsift.engines.afilter.view cimport PatternView, stack_of
@@ -50,8 +50,8 @@ cdef class PathTuples:
         self.trigger = NONE
         self.marks.resize(len(labels))
         self.chosen.resize(len(labels))
-        if isinstance(source, Document):
-            (<Document>source).rewind()
+        if isinstance(source, RecordedEvents):
+            (<RecordedEvents>source).rewind()
 
     def __iter__(self):
         return self

@@ -51,7 +51,7 @@ active states (`*`, `//`) make it dear.
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
-from xsift.document.events cimport END, Document, EventSource
+from xsift.document.events cimport END, RecordedEvents, EventSource
 from xsift.engines.bfilter.index cimport NONE
 from xsift.engines.bfilter.run cimport (
     BFilterScratch, Entry, Filtering, Instance, Loop, OpenElement, Origin, Part,
@@ -176,8 +176,8 @@ cdef class BFilter(Filtering):
         """Runs a document, and returns all its events."""
         cdef vector[int32_t] codes
         cdef Py_ssize_t number
-        if isinstance(document, Document):
-            (<Document>document).rewind()
+        if isinstance(document, RecordedEvents):
+            (<RecordedEvents>document).rewind()
         with nogil:
             self.begin_run(scratch)
             while True:
@@ -236,7 +236,7 @@ cdef class BFilter(Filtering):
         """The sub-queries of a query: see trace.SubQuery."""
         return sub_queries(self.pattern(key), key)
 
-    def trace(self, Document document not None):
+    def trace(self, RecordedEvents document not None):
         """The stacks after each tag of a document, as Figure 9 shows them: see trace.Snapshot."""
         return trace(self, document)
 
@@ -245,7 +245,7 @@ cdef class BFilter(Filtering):
         """The keys of all patterns, ascending."""
         return [key for key in range(<int>self.patterns.size()) if not self.patterns[key].empty()]
 
-    def watch(self, Document document not None):
+    def watch(self, RecordedEvents document not None):
         """Runs a document, and yields after each event, as numbers: the elements on runTimeBranch, the states on the
         runtime stack by element, the elements on documentBranches, the candidates (element, state of the branch
         point, end of the branch, whether that is a sub-query), the sub-queries matched at it, the keys so far.

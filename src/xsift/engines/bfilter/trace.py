@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
 
@@ -74,7 +74,7 @@ def sub_queries(pattern: Pattern, key: int) -> list[SubQuery]:
     return found
 
 
-def trace(engine: Any, document: Document) -> Iterator[Snapshot]:
+def trace(engine: Any, document: RecordedEvents) -> Iterator[Snapshot]:
     """Runs a document through an engine `bfilter`, and yields what its stacks hold after each event."""
     symbols: Symbols | None = None
     rooted: dict[int, list[str]] = {}  # state -> the sub-queries rooted there

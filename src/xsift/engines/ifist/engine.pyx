@@ -60,7 +60,7 @@ it is two to three times as fast as `yfilter` there, on shallow documents too. O
 segment of its own, nothing is shared: it is about as fast as `yfilter`.
 """
 
-from xsift.document.events cimport END, Document
+from xsift.document.events cimport END, RecordedEvents
 from xsift.engines.ifist.index cimport POSITION, Candidate, TableRow
 from xsift.engines.ifist.run cimport IFiSTRun
 from xsift.engines.ifist.scratch cimport IFiSTScratch
@@ -143,7 +143,7 @@ cdef class IFiST(IFiSTRun):
             at += scratch.active[bucket][at].how + 1
         return found
 
-    def moments(self, Document document not None):
+    def moments(self, RecordedEvents document not None):
         """Reads a document and yields, after each end tag, what the structures look like: a `Moment`."""
         cdef IFiSTScratch scratch = self.new_scratch()
         scratch.counts.assign(len(self.counter_names), 0)

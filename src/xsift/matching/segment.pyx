@@ -1,0 +1,175 @@
+"""A segment: an engine, and the rows (subscriptions) that its patterns belong to; and how one is built."""
+
+from libc.string cimport memcpy
+from libcpp.vector cimport vector
+
+from xsift.document.conditions.condition_index cimport ConditionIndex
+from xsift.engines.base cimport Engine
+from xsift.matching.rows cimport Rows
+from xsift.native.saving cimport from_numpy, to_numpy
+from xsift.native.types cimport int32_t, int64_t, symbol_t
+from xsift.xpath.pattern cimport Pattern
+from xsift.xpath.symbols cimport Symbols
+
+import numpy as np
+
+cdef enum:
+    NEW = -1
+    REFUSED = -2
+
+
+cdef class Segment:
+    """An engine, and for each of its keys the rows that have the pattern."""
+
+    def __len__(self):
+        return self.members.size()
+
+    def saved(self):
+        """The segment as arrays, for `restored`; None if its engine cannot be saved."""
+        arrays = self.engine.saved()
+        if arrays is None:
+            return None
+        return {**arrays, "segment.member_starts": to_numpy(self.member_starts.saved()),
+                "segment.members": to_numpy(self.members.saved())}
+
+    @staticmethod
+    def restored(Engine engine not None, arrays, Py_ssize_t rows):
+        """The segment that was saved, with a new engine of the same kind; the arrays are used where they lie.
+
+        Raises ValueError if they do not fit each other, or a set of so many rows.
+        """
+        cdef Segment segment = Segment.__new__(Segment)
+        _check(arrays, rows)
+        engine.restore(arrays)
+        segment.engine = engine
+        segment.member_starts.restore(from_numpy(arrays["segment.member_starts"]))
+        segment.members.restore(from_numpy(arrays["segment.members"]))
+        segment.kept = arrays
+        segment.note_order()
+        return segment
+
+    cdef void note_order(self) noexcept:
+        cdef size_t i
+        self.keeps_order = True
+        for i in range(1, self.member_starts.size()):
+            if self.member_starts[i] > self.member_starts[i - 1] + 1:
+                self.keeps_order = False
+        for i in range(1, self.members.size()):
+            if self.members[i] <= self.members[i - 1]:
+                self.keeps_order = False
+        # Ascending from 0 without a gap, and as many keys as rows.
+        self.keys_are_rows = (self.keeps_order and self.member_starts.size() == self.members.size() + 1
+                              and (self.members.empty() or self.members.back() == <int32_t>self.members.size() - 1))
+
+
+cdef class SegmentBuilder:
+    """Puts the patterns of rows into an engine, each distinct one once, and collects the conditions that they ask for."""
+
+    cdef Engine engine
+    cdef Rows rows
+    cdef readonly ConditionIndex conditions
+    cdef vector[int32_t] key_of        # by pattern of `rows`: its key in the engine; NEW, or REFUSED
+    cdef dict extra_keys               # likewise of patterns that are not among those of `rows`
+    cdef vector[int32_t] asked_pairs   # names and the conditions asked of them, alternating
+    cdef vector[int32_t] pair_keys     # pairs of a key and a row
+    cdef vector[int32_t] pair_rows
+
+    def __init__(self, Engine engine not None, Rows rows not None, Symbols symbols not None):
+        self.engine = engine
+        self.rows = rows
+        self.conditions = ConditionIndex(symbols)
+        self.key_of.assign(rows.patterns.size(), NEW)
+        self.extra_keys = {}
+
+    def add_rows(self, int32_t first, int32_t end):
+        """Adds rows that are not removed. Returns those that have a pattern which the engine refuses; they are not added."""
+        cdef int32_t row, pattern
+        cdef int64_t i
+        cdef size_t before
+        refused = []
+        for row in range(first, end):
+            if self.rows.removed[row]:
+                continue
+            before = self.pair_keys.size()
+            for i in range(self.rows.alternative_ends[row - 1] if row else 0, self.rows.alternative_ends[row]):
+                pattern = self.rows.alternative_pattern[i]
+                if self.key_of[pattern] == NEW:
+                    self.key_of[pattern] = self._key(Pattern.decode(
+                        self.rows.patterns.data_of(pattern), self.rows.patterns.length_of(pattern), self.conditions.symbols))
+                if self.key_of[pattern] == REFUSED:
+                    self.pair_keys.resize(before)
+                    self.pair_rows.resize(before)
+                    refused.append(row)
+                    break
+                self.pair_keys.push_back(self.key_of[pattern])
+                self.pair_rows.push_back(row)
+        return refused
+
+    def add_pattern(self, int32_t row, bytes key):
+        """Adds a pattern for a row, in place of one that the engine refuses. Returns the reason if it refuses this one too."""
+        cdef Pattern pattern = Pattern.decode(key, len(key), self.conditions.symbols)
+        cdef int32_t number = self.rows.patterns.find(key, len(key))
+        cdef int32_t engine_key = self.key_of[number] if number >= 0 else self.extra_keys.get(key, NEW)
+        if engine_key == NEW:
+            engine_key = self._key(pattern)
+            if number >= 0:
+                self.key_of[number] = engine_key
+            else:
+                self.extra_keys[key] = engine_key
+        if engine_key == REFUSED:
+            return self.engine.refuses(pattern)
+        self.pair_keys.push_back(engine_key)
+        self.pair_rows.push_back(row)
+        return ""
+
+    def _key(self, Pattern pattern):
+        cdef symbol_t name, condition
+        if self.engine.refuses(pattern):
+            return REFUSED
+        for node in pattern.nodes:
+            if node.is_condition:
+                name = pattern.nodes[node.parent].symbol
+                condition = node.symbol
+                self.conditions.add_condition(name, condition, pattern.symbols.condition_of(condition))
+                self.asked_pairs.push_back(name)
+                self.asked_pairs.push_back(condition)
+        return self.engine.add(pattern)
+
+    def asked(self):
+        """The conditions that were asked for, as rows of a name and a condition."""
+        asked = np.empty((self.asked_pairs.size() // 2, 2), dtype=np.int32)
+        cdef int32_t[:, ::1] view = asked
+        if self.asked_pairs.size():
+            memcpy(&view[0, 0], self.asked_pairs.data(), self.asked_pairs.size() * sizeof(int32_t))
+        return asked
+
+    def finish(self):
+        """The segment. The builder is not to be used afterwards."""
+        cdef Segment segment = Segment.__new__(Segment)
+        cdef vector[int64_t] next
+        cdef size_t i
+        cdef int32_t most = -1
+        for i in range(self.pair_keys.size()):
+            most = max(most, self.pair_keys[i])
+        segment.engine = self.engine
+        next.assign(most + 2, 0)
+        for i in range(self.pair_keys.size()):
+            next[self.pair_keys[i] + 1] += 1
+        for i in range(<size_t>(most + 1)):
+            next[i + 1] += next[i]
+        segment.member_starts.append(next.data(), next.size())
+        segment.members.resize(self.pair_keys.size(), 0)
+        for i in range(self.pair_keys.size()):
+            segment.members.edit(next[self.pair_keys[i]])[0] = self.pair_rows[i]
+            next[self.pair_keys[i]] += 1
+        segment.note_order()
+        return segment
+
+
+def _check(arrays, rows):
+    starts = arrays["segment.member_starts"].view(np.int64)
+    members = arrays["segment.members"].view(np.int32)
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(members) or np.any(starts[1:] < starts[:-1]):
+        raise ValueError("segment.member_starts does not ascend to the end")
+    if len(members) and not 0 <= members.min() <= members.max() < rows:
+        raise ValueError("segment.members has a row that is not there")

@@ -1,0 +1,213 @@
+"""One answer, whatever door a document comes in by, whatever it is made of, and however it is encoded."""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import xsift
+from xsift.cli import main
+
+TEXT = '<r><p n="1">naïve – é</p><p>2</p></r>'
+EXPECTED = ["exact", "verified"]
+IDS = ["exact", "never", "verified"]
+DECLARED = '<?xml version="1.0" encoding="{}"?>'
+
+
+@pytest.fixture(scope="module")
+def matcher() -> xsift.Matcher:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("exact", "//p[contains(., 'naïve – é')]")
+    subscriptions.add("never", "//p[contains(., 'Ã')]")
+    subscriptions.add("verified", "//p[position() = 1][contains(., 'naïve – é')]")
+    return subscriptions.matcher()
+
+
+def encoded(codec: str, declaration: str = "", bom: bytes = b"") -> bytes:
+    return bom + (declaration + TEXT).encode(codec)
+
+
+# What the bytes are, and what is said of them from outside.
+ENCODINGS: dict[str, tuple[bytes, str | None]] = {
+    "utf-8": (encoded("utf-8"), None),
+    "utf-8 declared": (encoded("utf-8", DECLARED.format("UTF-8")), None),
+    "utf-8 bom": (encoded("utf-8", bom=b"\xef\xbb\xbf"), None),
+    "utf-8 bom declared": (encoded("utf-8", DECLARED.format("utf-8"), b"\xef\xbb\xbf"), None),
+    "cp1252 declared": (encoded("cp1252", DECLARED.format("windows-1252")), None),
+    "cp1252 overridden": (encoded("cp1252"), "cp1252"),
+    "cp1252 overrides a wrong declaration": (encoded("cp1252", DECLARED.format("UTF-8")), "cp1252"),
+    "utf-8 overrides a wrong declaration": (encoded("utf-8", DECLARED.format("ISO-8859-1")), "utf-8"),
+    "utf-16 with bom": (TEXT.encode("utf-16"), None),
+    "utf-16 declared": ((DECLARED.format("UTF-16") + TEXT).encode("utf-16"), None),
+    "utf-16 little-endian": (b"\xff\xfe" + TEXT.encode("utf-16-le"), None),
+    "utf-16 big-endian": (b"\xfe\xff" + TEXT.encode("utf-16-be"), None),
+}
+TEXTS: dict[str, str] = {
+    "plain": TEXT,
+    "declares latin-1": DECLARED.format("ISO-8859-1") + TEXT,
+    "declares utf-16": DECLARED.format("UTF-16") + TEXT,
+    "declares utf-8": DECLARED.format("UTF-8") + TEXT,
+    "with a bom": "\ufeff" + DECLARED.format("ISO-8859-1") + TEXT,
+}
+
+
+class Trickle:
+    """A file that gives little at a time."""
+
+    def __init__(self, data: Any) -> None:
+        self._data, self._at = data, 0
+
+    def read(self, size: int = -1) -> Any:
+        piece = self._data[self._at : self._at + 3]
+        self._at += len(piece)
+        return piece
+
+
+Door = Callable[[xsift.Matcher, Any], list[str]]
+DOORS: dict[str, Door] = {
+    "match": lambda matcher, source: matcher.match(source()),
+    "match_many": lambda matcher, source: next(iter(matcher.match_many([source()]))).ids,
+    "match_many, threads": lambda matcher, source: next(iter(matcher.match_many([source()], threads=2))).ids,
+    "select": lambda matcher, source: list(matcher.select(source())),
+    "explain": lambda matcher, source: [id for id in IDS if matcher.explain(source(), id).matched],
+        id for id in matcher.ids.to_pylist() if matcher.explain(source(), id).matched
+    ],
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_bytes_of_every_kind(matcher: xsift.Matcher, encoding: str, door: str, tmp_path: Path) -> None:
+    data, override = ENCODINGS[encoding]
+    path = tmp_path / "it.xml"
+    path.write_bytes(data)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        kinds: list[Callable[[], Any]] = [
+            lambda: data,
+            lambda: bytearray(data),
+            lambda: memoryview(data),
+            lambda: mapped,
+            lambda: path,
+            lambda: io.BytesIO(data),
+            lambda: Trickle(data),
+            lambda: xsift.Document(data),
+        ]
+        for kind in kinds:
+            got = DOORS[door](matcher, lambda kind=kind: xsift.Document(kind(), encoding=override))
+            assert got == EXPECTED, kind()
+            if override is None:
+                assert DOORS[door](matcher, kind) == EXPECTED, kind()
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_not_subject_to_its_declaration(matcher: xsift.Matcher, text: str, door: str) -> None:
+    kinds: list[Callable[[], Any]] = [
+        lambda: TEXTS[text],
+        lambda: io.StringIO(TEXTS[text]),
+        lambda: Trickle(TEXTS[text]),
+        lambda: xsift.Document(TEXTS[text]),
+    ]
+    for kind in kinds:
+        assert DOORS[door](matcher, kind) == EXPECTED, kind()
+
+
+def test_arrow_arrays_of_every_kind(matcher: xsift.Matcher) -> None:
+    for kind in (pa.string(), pa.large_string()):
+        ids, errors = matcher.match_array(pa.array([None, *TEXTS.values()], kind).slice(1))
+        assert ids.to_pylist() == [EXPECTED] * len(TEXTS)
+        assert not errors
+    plain = [data for data, override in ENCODINGS.values() if override is None]
+    for kind in (pa.binary(), pa.large_binary()):
+        ids, errors = matcher.match_array(pa.array([None, *plain], kind).slice(1))
+        assert ids.to_pylist() == [EXPECTED] * len(plain)
+        assert not errors
+
+
+@pytest.mark.parametrize("flags", [[], ["--nodes"], ["--threads", "2"]])
+def test_the_command_line_gives_the_same(
+    matcher: xsift.Matcher, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matcher.save(tmp_path / "set.xsift")
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    plain = [data for data, override in ENCODINGS.values() if override is None]
+    for number, data in enumerate(plain):
+        (folder / f"{number}.xml").write_bytes(data)
+    rows = [{"id": name, "xml": text} for name, text in TEXTS.items()]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pyarrow.parquet.write_table(pa.table({"xml": list(TEXTS.values())}), tmp_path / "texts.parquet")
+    pyarrow.parquet.write_table(pa.table({"xml": pa.array(plain, pa.binary())}), tmp_path / "bytes.parquet")
+    places = [folder, tmp_path / "texts.jsonl", tmp_path / "texts.parquet", tmp_path / "bytes.parquet"]
+    command = ["match", "-s", str(tmp_path / "set.xsift"), "--format", "jsonl", "--quiet", *flags]
+    assert main([*command, *map(str, places)]) == 0
+    found = [json.loads(line)["matches"] for line in capsys.readouterr().out.splitlines()]
+    assert found == [EXPECTED] * (2 * len(plain) + 2 * len(TEXTS))
+
+
+@pytest.mark.parametrize("wrong", [None, ["<a/>"], 7, {"xml": "<a/>"}, "news/1.xml", "a.xml", "hello"])
+def test_what_is_no_document_says_what_one_is(matcher: xsift.Matcher, wrong: Any) -> None:
+    for call in (matcher.match, matcher.select, matcher.tuples, lambda it: matcher.explain(it, "exact")):
+        with pytest.raises(xsift.DocumentError) as caught:
+            call(wrong)
+        assert caught.value.code == "not-a-document"
+        assert "Path" in caught.value.hint
+    good, bad, again = matcher.match_many([TEXT, wrong, TEXT])
+    assert good.ids == again.ids == EXPECTED
+    assert bad.error is not None
+    assert bad.error.code == "not-a-document"
+
+
+def test_a_missing_file_is_that_documents_error(matcher: xsift.Matcher, tmp_path: Path) -> None:
+    exact = xsift.Subscriptions()
+    exact.add("p", "//p")
+    for it in (matcher, exact.matcher()):
+        good, bad, folder, again = it.match_many([TEXT, tmp_path / "missing.xml", tmp_path, TEXT])
+        assert good.ids
+        assert again.ids == good.ids
+        for broken in (bad, folder):
+            assert broken.error is not None
+            assert broken.error.code == "unreadable-file"
+        assert bad.label == str(tmp_path / "missing.xml")
+        assert "missing.xml" in str(bad.error)
+        with pytest.raises(xsift.DocumentError, match=r"missing\.xml cannot be read"):
+            it.match(tmp_path / "missing.xml")
+
+
+class Endless:
+    """A stream that never ends, and counts what was taken of it."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = b"<r>" if not self.given else b"<p/>" * 250_000
+        self.given += len(piece)
+        return piece
+
+
+def test_a_stream_that_is_too_large_is_not_read_whole(matcher: xsift.Matcher, tmp_path: Path) -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("verified", "//p[2]")
+    limited = subscriptions.matcher(limits=xsift.Limits(bytes=10**6))
+    for call in (limited.match, limited.select, lambda it: limited.explain(it, "verified")):
+        stream = Endless()
+        with pytest.raises(xsift.DocumentError, match="too-large"):
+            call(stream)
+        assert stream.given < 4 * 10**6
+
+
+def test_labels_come_back() -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("a", "//a")
+    documents = [xsift.Document(b"<a/>", label="first"), b"<a/>", xsift.Document("<", label="broken")]
+    assert [match.label for match in subscriptions.matcher().match_many(documents)] == ["first", None, "broken"]
+    assert repr(documents[0]) == "<Document of 4 bytes, label='first'>"
