@@ -78,8 +78,6 @@ DOORS: dict[str, Door] = {
     "match_many, threads": lambda matcher, source: next(iter(matcher.match_many([source()], threads=2))).ids,
     "select": lambda matcher, source: list(matcher.select(source())),
     "explain": lambda matcher, source: [id for id in IDS if matcher.explain(source(), id).matched],
-        id for id in matcher.ids.to_pylist() if matcher.explain(source(), id).matched
-    ],
 }
 
 

@@ -80,8 +80,7 @@ def _round(seed: int) -> list[str]:
             subscriptions.add(f"more{number}", expression)
             subscriptions.explain(f"more{number}")
             subscriptions.matcher().match(b"<a/>")
-            if number % 2:
-                subscriptions.remove(f"more{number}")
+            subscriptions.remove(f"more{number}" if number % 2 else f"s{number // 2}")
 
     threads = [threading.Thread(target=ask, args=(random.Random(f"{seed} {n}"),)) for n in range(THREADS)]
     threads.append(threading.Thread(target=change))
