@@ -502,7 +502,7 @@ cdef class Reader(EventSource):
         return 0
 
     cdef int _prepare_parser(self, const char* encoding) except -1 nogil:
-        """Makes the parser new, with nobody to call."""
+        """Makes a parser ready for a new document, without handlers yet."""
         cdef ReadState* state = self.state
         if state.parser != NULL and self.worn:
             XML_ParserFree(state.parser)
