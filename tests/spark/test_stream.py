@@ -109,7 +109,7 @@ def test_namespaces_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
 def test_only_what_changed_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
     table = SubscriptionTable(spark, str(tmp_path / "table"))
     table.add([(f"s{number}", f"//a{number}") for number in range(100)])
-    live = LiveSubscriptions(table.path, {}, "auto")
+    live = LiveSubscriptions(table.path, {}, xsift.MatcherOptions())
     first = live.at(spark, 1)
     table.add([("new", "//new"), ("s3", "//changed")])
     table.remove(["s5", "new"])

@@ -11,14 +11,24 @@ Document(data, label="invoice 7")        what errors and results call it
 from __future__ import annotations
 
 import os
-from typing import IO, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from xsift.document.encodings import utf8
 from xsift.errors import DocumentError
 
-__all__ = ["Document", "DocumentSource"]
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
-DocumentSource: TypeAlias = "bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes] | IO[str] | Document"
+__all__ = ["Document", "DocumentSource", "Readable"]
+
+
+class Readable(Protocol):
+    """A file that is open for reading, in binary or text mode."""
+
+    def read(self, size: int, /) -> Buffer | str: ...
+
+
+DocumentSource: TypeAlias = "Buffer | str | os.PathLike[str] | Readable | Document"
 """What every method that takes a document takes."""
 
 PIECE = 1 << 20  # bytes that are read at a time
@@ -88,7 +98,7 @@ def unreadable(document: Document, error: OSError) -> DocumentError:
     return DocumentError("unreadable-file", reason, label=document.label)
 
 
-def _read(file: IO[Any], most_bytes: int) -> tuple[bytes, str | None]:
+def _read(file: Readable, most_bytes: int) -> tuple[bytes, str | None]:
     """At most a little more than `most_bytes`; with "utf-8" if the file gave text."""
     pieces: list[bytes] = []
     size = 0
@@ -104,7 +114,7 @@ def _read(file: IO[Any], most_bytes: int) -> tuple[bytes, str | None]:
                 "not-a-document", f"read() of the file gave {type(piece).__name__}", hint="it must give bytes or str"
             )
         pieces.append(bytes(piece))
-        size += len(piece)
+        size += len(pieces[-1])
     return b"".join(pieces), encoding
 
 

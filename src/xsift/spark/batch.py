@@ -196,4 +196,5 @@ def _match_sharded(documents: DataFrame, compiled: Compiled, settings: dict[str,
         sql.first("error", ignorenulls=True).alias("error"),
         sql.flatten(sql.collect_list("failures")).alias("failures"),
     )
-    return merged.select(*names)
+    some_failed = sql.when(sql.size("failures") > 0, sql.col("failures"))
+    return merged.withColumn("failures", some_failed).select(*names)
