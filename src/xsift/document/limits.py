@@ -31,6 +31,9 @@ class Limits:
                         "entity-amplification"), or by conditions that look at the same text again and again, as
                         those on the string-values of nested elements do (code "text-amplification")
     amplification_bytes growth up to this size is allowed in any case
+    steps               what the evaluation of one subscription on one document may cost (code "too-many-steps"): a step
+                        is a node that is looked at, or 16 bytes of text. The document's nodes add 50 each. It is
+                        an error of the subscription, not of the document.
     """
 
     depth: int = 1000
@@ -43,6 +46,7 @@ class Limits:
     entity_elements: int = 100_000
     amplification: float = 100.0
     amplification_bytes: int = 8 << 20
+    steps: int = 1_000_000
 
     def __post_init__(self) -> None:
         for field in fields(self):

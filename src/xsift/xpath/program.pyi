@@ -1,0 +1,3 @@
+from xsift.xpath.expression import Expression
+
+def program_of(expression: Expression) -> bytes: ...
