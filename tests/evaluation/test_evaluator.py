@@ -48,7 +48,7 @@ def agrees(xml: bytes, expression: str) -> bool:
 
 @pytest.mark.parametrize(
     "number",
-    ["0", "-0", "1 div 0", "-1 div 0", "0 div 0", "1 div 3", "2 div 3 * 100", "123456789012", "1e9", "1234567890.5",
+    ["0", "-0", "1 div 0", "-1 div 0", "0 div 0", "1 div 3", "2 div 3 * 100", "123456789012", "1234567890.5",
      "999999999.5", "0.00001", "0.000009", "0.1 + 0.2", "100000.5", "-1.5", "2147483647", "2147483648", "-2147483648",
      "1 div 7", "1000000 div 3", "0.000123456789012345", "12345678.9012345678", "5 mod 3", "-5 mod 3", "5.5 mod -2",
      "5 mod 0", "round(-0.2)", "round(2.5)", "round(-2.5)", "floor(-0.5)", "ceiling(-0.5)", "round(1 div 0)",
@@ -96,7 +96,7 @@ HOSTILE = [
     "//*[preceding::*[name() = concat('x', position(), last())]]",
     "//*[preceding::*[string(count(following::*) div 7) = '']]",
     "//*[not(preceding::*[not(following::*[not(preceding::*[. = 'q'])])])][. = 'r']",
-    "string-length(" + "concat(/, /, " * 60 + "'x'" + ")" * 60 + ") = 7 and //*[preceding::*[contains(/, 'zz')]]",
+    "//*[preceding::*[concat(/, /, name(), /, /) = concat(/, 'x')]]",
 ]
 
 
@@ -140,13 +140,11 @@ def test_equal_parts_of_expressions_are_one() -> None:
     assert len(evaluator) == before + 1
 
 
-@pytest.mark.parametrize("length", range(40))
-def test_a_damaged_program_is_refused(length: int) -> None:
+def test_a_program_that_is_cut_off_is_refused() -> None:
     program = program_of(parse("//a[b = 1 and starts-with(c, 'x')]/d"))
-    if length == len(program):
-        return
-    with pytest.raises(ValueError, match="stored expression"):
-        Evaluator().link(program[:length])
+    for damaged in [*(program[:length] for length in range(len(program))), program + b"\x00"]:
+        with pytest.raises(ValueError, match="stored expression"):
+            Evaluator().link(damaged)
 
 
 def test_random_bytes_are_no_program() -> None:

@@ -712,7 +712,7 @@ class Evaluator {
                 for (int32_t i = 0; i < it.count; ++i)
                     if (!truth(arg(it, i), context)) return false;
                 return true;
-            case Op::COMPARE: return compare(Comparison(it.detail), arg(it, 0), arg(it, 1), context);
+            case Op::COMPARE: return compare(Relation(it.detail), arg(it, 0), arg(it, 1), context);
             default: return call_truth(it, context);
         }
     }
@@ -763,36 +763,36 @@ class Evaluator {
     // --- comparisons
 
     template <class Value>
-    static bool holds(Comparison comparison, const Value& left, const Value& right) {
+    static bool holds(Relation comparison, const Value& left, const Value& right) {
         switch (comparison) {
-            case Comparison::EQUAL: return left == right;
-            case Comparison::NOT_EQUAL: return left != right;
-            case Comparison::LESS: return left < right;
-            case Comparison::LESS_EQUAL: return left <= right;
-            case Comparison::GREATER: return left > right;
+            case Relation::EQUAL: return left == right;
+            case Relation::NOT_EQUAL: return left != right;
+            case Relation::LESS: return left < right;
+            case Relation::LESS_EQUAL: return left <= right;
+            case Relation::GREATER: return left > right;
             default: return left >= right;
         }
     }
 
-    static Comparison mirrored(Comparison comparison) {
+    static Relation mirrored(Relation comparison) {
         switch (comparison) {
-            case Comparison::LESS: return Comparison::GREATER;
-            case Comparison::LESS_EQUAL: return Comparison::GREATER_EQUAL;
-            case Comparison::GREATER: return Comparison::LESS;
-            case Comparison::GREATER_EQUAL: return Comparison::LESS_EQUAL;
+            case Relation::LESS: return Relation::GREATER;
+            case Relation::LESS_EQUAL: return Relation::GREATER_EQUAL;
+            case Relation::GREATER: return Relation::LESS;
+            case Relation::GREATER_EQUAL: return Relation::LESS_EQUAL;
             default: return comparison;
         }
     }
 
-    bool compare(Comparison comparison, int32_t left, int32_t right, const Context& context) {
+    bool compare(Relation comparison, int32_t left, int32_t right, const Context& context) {
         const uint8_t left_type = library[left].type, right_type = library[right].type;
-        const bool equality = comparison <= Comparison::NOT_EQUAL;
+        const bool equality = comparison <= Relation::NOT_EQUAL;
         if (left_type == TYPE_NODE_SET && right_type == TYPE_NODE_SET) return compare_sets(comparison, left, right, context);
         if (left_type == TYPE_NODE_SET && right_type != TYPE_BOOLEAN) return compare_set(comparison, left, right, context);
         if (right_type == TYPE_NODE_SET && left_type != TYPE_BOOLEAN)
             return compare_set(mirrored(comparison), right, left, context);
         if (left_type == TYPE_BOOLEAN || right_type == TYPE_BOOLEAN) {
-            if (equality) return (truth(left, context) == truth(right, context)) == (comparison == Comparison::EQUAL);
+            if (equality) return (truth(left, context) == truth(right, context)) == (comparison == Relation::EQUAL);
             // Where the other one is a node-set, it counts as a boolean.
             const double one = left_type == TYPE_NODE_SET ? truth(left, context) : number(left, context);
             const double other = right_type == TYPE_NODE_SET ? truth(right, context) : number(right, context);
@@ -802,14 +802,14 @@ class Evaluator {
             return holds(comparison, number(left, context), number(right, context));
         const std::string_view one = string(left, context), other = string(right, context);
         charge_text(std::min(one.size(), other.size()));
-        return (one == other) == (comparison == Comparison::EQUAL);
+        return (one == other) == (comparison == Relation::EQUAL);
     }
 
     // Whether some node of a set compares so with a number or a string.
-    bool compare_set(Comparison comparison, int32_t set, int32_t other, const Context& context) {
-        if (comparison <= Comparison::NOT_EQUAL && library[other].type == TYPE_STRING) {
+    bool compare_set(Relation comparison, int32_t set, int32_t other, const Context& context) {
+        if (comparison <= Relation::NOT_EQUAL && library[other].type == TYPE_STRING) {
             const std::string_view text = string(other, context);
-            const bool equal = comparison == Comparison::EQUAL;
+            const bool equal = comparison == Relation::EQUAL;
             return each(set, context, true, [&](int32_t node) {
                 const std::string_view value = tree->value(node);
                 charge_text(std::min(value.size(), text.size()));
@@ -820,14 +820,14 @@ class Evaluator {
         return each(set, context, true, [&](int32_t node) { return holds(comparison, number_of(node), value); });
     }
 
-    bool compare_sets(Comparison comparison, int32_t left, int32_t right, const Context& context) {
-        if (comparison > Comparison::NOT_EQUAL) return compare_extremes(comparison, left, right, context);
+    bool compare_sets(Relation comparison, int32_t left, int32_t right, const Context& context) {
+        if (comparison > Relation::NOT_EQUAL) return compare_extremes(comparison, left, right, context);
         Borrowed ours(lists), theirs(lists);
         collect(left, context, ours.list);
         if (ours.list.empty()) return false;
         collect(right, context, theirs.list);
         if (theirs.list.empty()) return false;
-        if (comparison == Comparison::NOT_EQUAL) return differ(ours.list, theirs.list);
+        if (comparison == Relation::NOT_EQUAL) return differ(ours.list, theirs.list);
         if (ours.list.size() * theirs.list.size() <= 64) {
             for (const int32_t one : ours.list)
                 for (const int32_t other : theirs.list) {
@@ -868,8 +868,8 @@ class Evaluator {
     }
 
     // `a < b` of two sets: whether the least number of one is less than the greatest of the other.
-    bool compare_extremes(Comparison comparison, int32_t left, int32_t right, const Context& context) {
-        const bool less = comparison == Comparison::LESS || comparison == Comparison::LESS_EQUAL;
+    bool compare_extremes(Relation comparison, int32_t left, int32_t right, const Context& context) {
+        const bool less = comparison == Relation::LESS || comparison == Relation::LESS_EQUAL;
         double one = 0, other = 0;
         return extreme(left, less, context, &one) && extreme(right, !less, context, &other) &&
                holds(comparison, one, other);

@@ -29,7 +29,7 @@ enum class Axis : uint8_t {
     PARENT, PRECEDING, PRECEDING_SIBLING, SELF,
 };
 enum class Test : uint8_t { NAME, ANY, NAMESPACE, NODE, TEXT, COMMENT, INSTRUCTION, TARGET };
-enum class Comparison : uint8_t { EQUAL = 3, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
+enum class Relation : uint8_t { EQUAL = 3, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
 
 struct Expression {
     Op op = Op::NUMBER;
@@ -73,7 +73,8 @@ class Library {
         if (reader.byte() != PROGRAM_VERSION) throw std::invalid_argument("a stored expression has another version");
         reader.byte();
         linked.clear();
-        while (!reader.ended()) linked.push_back(link_operation(reader));
+        for (uint8_t op = reader.byte(); op != PROGRAM_END; op = reader.byte()) linked.push_back(link_operation(op, reader));
+        if (!reader.ended()) throw std::invalid_argument("a stored expression goes on after its end");
         if (linked.empty()) throw std::invalid_argument("a stored expression is empty");
         return linked.back();
     }
@@ -96,9 +97,8 @@ class Library {
     std::vector<int32_t> linked, given;
     std::string key;
 
-    int32_t link_operation(ProgramReader& reader) {
+    int32_t link_operation(uint8_t op, ProgramReader& reader) {
         Expression it;
-        const uint8_t op = reader.byte();
         if (op > uint8_t(Op::LAST)) throw std::invalid_argument("a stored expression has an unknown operation");
         it.op = Op(op);
         it.detail = reader.byte();
@@ -146,8 +146,8 @@ class Library {
             case Op::OR:
             case Op::AND: needs(count >= 1); break;
             case Op::COMPARE:
-                needs(count == 2 && it.detail >= uint8_t(Comparison::EQUAL) &&
-                      it.detail <= uint8_t(Comparison::GREATER_EQUAL));
+                needs(count == 2 && it.detail >= uint8_t(Relation::EQUAL) &&
+                      it.detail <= uint8_t(Relation::GREATER_EQUAL));
                 break;
             case Op::ADD:
             case Op::SUBTRACT:
@@ -195,7 +195,7 @@ class Library {
     // `position() = 3` and `position() = last()` are what `3` and `last()` abbreviate.
     int32_t plain_position(int32_t predicate) const {
         const Expression& it = expressions[predicate];
-        if (it.op != Op::COMPARE || Comparison(it.detail) != Comparison::EQUAL) return predicate;
+        if (it.op != Op::COMPARE || Relation(it.detail) != Relation::EQUAL) return predicate;
         const int32_t left = argument(it, 0), right = argument(it, 1);
         const auto is_place = [this](int32_t e) { return expressions[e].op == Op::NUMBER || expressions[e].op == Op::LAST; };
         if (expressions[left].op == Op::POSITION && is_place(right)) return right;

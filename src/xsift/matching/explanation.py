@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xsift.document import DocumentTree
 from xsift.engines.evaluation import Evaluation
+from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.results import Explanation, StepReport, SubscriptionReport
 from xsift.matching.rows import Rows
 from xsift.matching.selection import Selector
-from xsift.matching.verification import DocumentViews, Verifier
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
 
@@ -17,7 +17,7 @@ CHILD = 0
 
 
 def report_row(rows: Rows, row: int, symbols: Symbols) -> SubscriptionReport:
-    """Which part of a row's expression is indexed, and which is verified."""
+    """Which part of a row's expression is indexed, and which is evaluated."""
     meaning = rows.compiled(row, symbols)
     return SubscriptionReport(
         id=rows.id(row),
@@ -33,18 +33,18 @@ def report_row(rows: Rows, row: int, symbols: Symbols) -> SubscriptionReport:
 
 
 def explain_row(
-    rows: Rows, row: int, symbols: Symbols, views: DocumentViews, verifier: Verifier, selector: Selector
+    rows: Rows, row: int, symbols: Symbols, views: DocumentViews, decider: Decider, selector: Selector
 ) -> Explanation:
     """Why a row matched a document, or where it stopped."""
     meaning = rows.compiled(row, symbols)
     patterns = [(str(pattern), _explain_pattern(pattern, views.elements)) for pattern in meaning.patterns]
     passed = meaning.always or any(Evaluation(pattern, views.elements).matches() for pattern in meaning.patterns)
-    verified = None
+    evaluated = None
     if passed and not meaning.exact:
-        passed = verified = verifier.holds(row, views)
+        passed = evaluated = decider.holds(row, views)
     nodes = selector.select([row], views)[0].get(row, []) if passed else []
     residual = "" if meaning.exact else meaning.residual
-    return Explanation(rows.id(row), rows.text(row), passed, patterns, verified, residual, nodes)
+    return Explanation(rows.id(row), rows.text(row), passed, patterns, evaluated, residual, nodes)
 
 
 def _explain_pattern(pattern: Pattern, tree: DocumentTree) -> list[StepReport]:

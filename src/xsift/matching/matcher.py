@@ -25,12 +25,13 @@ import pyarrow as pa
 from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader, RecordedEvents
 from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
+from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
 from xsift.matching.results import NO_FAILURES, ArrayMatches, Explanation, Match, Node, SubscriptionReport
+from xsift.matching.row_evaluator import RowEvaluator
 from xsift.matching.rows import Rows
 from xsift.matching.segments import Built, Segments, choose_engine, make_plan
 from xsift.matching.selection import Selector
-from xsift.matching.verification import DocumentViews, Verifier
 from xsift.matching.worker import Worker
 from xsift.xpath.symbols import Symbols
 
@@ -75,8 +76,8 @@ class Matcher:
         self._plan = make_plan(rows, built, validate)
         self._removed = self._plan.removed_rows()
         self._index = DocumentIndex(symbols, [part.conditions for part in built if len(part.conditions)])
-        self._verifier = Verifier(rows, symbols, self._mappings)
-        self._selector = Selector(rows, symbols, self._verifier, self._mappings)
+        self._decider = Decider(rows, symbols)
+        self._selector = Selector(rows, symbols, self._mappings)
         self._idle: list[_Desk] = []
         self._row_ids: pa.LargeStringArray | None = None
 
@@ -103,9 +104,8 @@ class Matcher:
         opened = self._opened(document, encoding)
         with self._desk() as desk:
             rows, candidates = desk.worker.match(opened)
-            views = desk.views(opened)
             if len(candidates):
-                decided, failed = self._verifier.decide(candidates.tolist(), views)
+                decided, failed = self._decider.decide(candidates.tolist(), desk.views(opened))
                 rows = _merged(rows, decided)
                 self._report(failed, failures)
         return self._rows.ids_of(rows)
@@ -202,7 +202,7 @@ class Matcher:
             part = rows[begin:end]
             if candidate_end > candidate_begin:
                 asked = candidates[candidate_begin:candidate_end].tolist()
-                decided, failed = self._verifier.decide(asked, desk.views(document(number)))
+                decided, failed = self._decider.decide(asked, desk.views(document(number)))
                 part = _merged(part, decided)
                 if failed:
                     failures[number] = self._by_id(failed)
@@ -261,8 +261,8 @@ class Matcher:
         """For each subscription that a document matches, every instantiation of its path: a tuple with the number of
         the element that each step stands for.
 
-        There can be very many: `limit` bounds them for each subscription. A subscription that is verified with
-        lxml, or that selects no elements, has none to tell and is left out.
+        There can be very many: `limit` bounds them for each subscription. A subscription that is evaluated, or
+        that selects no elements, has none to tell and is left out.
         """
         with self._closer_look(document, encoding) as (rows, views, failed):
             found = self._selector.tuples(rows, views, limit)
@@ -275,10 +275,10 @@ class Matcher:
         loaded = Document(document, encoding=encoding).loaded(self.limits.bytes)
         with self._desk() as desk:
             views = desk.views(loaded)
-            return explain_row(self._rows, row, self._symbols, views, self._verifier, self._selector)
+            return explain_row(self._rows, row, self._symbols, views, self._decider, self._selector)
 
     def report(self, id: str) -> SubscriptionReport:
-        """Which part of a subscription is indexed, and which is verified."""
+        """Which part of a subscription is indexed, and which is evaluated."""
         return report_row(self._rows, self._row(id), self._symbols)
 
     def _row(self, id: str) -> int:
@@ -296,10 +296,10 @@ class Matcher:
         with self._desk() as desk:
             events = desk.events(loaded)
             rows, candidates = desk.worker.match_events(events)
-            views = DocumentViews(loaded, lambda _: DocumentTree(events))
+            views = DocumentViews(loaded, desk.evaluator, lambda _: DocumentTree(events))
             failed: dict[int, XsiftError] = {}
             if len(candidates):
-                decided, failed = self._verifier.decide(candidates.tolist(), views)
+                decided, failed = self._decider.decide(candidates.tolist(), views)
                 rows = _merged(rows, decided)
             yield rows.tolist(), views, failed
 
@@ -311,10 +311,12 @@ class Matcher:
         try:
             desk = self._idle.pop()
         except IndexError:
-            desk = _Desk(Worker(self._plan, Reader(self._index, limits=self.limits)), self._index, self.limits)
+            worker = Worker(self._plan, Reader(self._index, limits=self.limits))
+            desk = _Desk(worker, RowEvaluator(self._rows, limits=self.limits), self._index, self.limits)
         try:
             yield desk
         finally:
+            desk.evaluator.end()
             self._idle.append(desk)
 
     # What it holds
@@ -417,10 +419,13 @@ def _unpickled(data: bytes, limits: Limits, validate: bool) -> Matcher:
 
 
 class _Desk:
-    """What one thread works with: a worker, and a reader that keeps all that is needed to look closer."""
+    """What one thread works with: a worker, an evaluator, and a reader that keeps all that is needed to look
+    closer.
+    """
 
-    def __init__(self, worker: Worker, index: DocumentIndex, limits: Limits) -> None:
+    def __init__(self, worker: Worker, evaluator: RowEvaluator, index: DocumentIndex, limits: Limits) -> None:
         self.worker = worker
+        self.evaluator = evaluator
         self._index = index
         self._limits = limits
         self._reader: Reader | None = None
@@ -433,7 +438,7 @@ class _Desk:
 
     def views(self, document: Document) -> DocumentViews:
         """A document for whoever looks closer."""
-        return DocumentViews(document, lambda it: DocumentTree(self.events(it)))
+        return DocumentViews(document, self.evaluator, lambda it: DocumentTree(self.events(it)))
 
 
 def _restored_symbols(arrays: Mapping[str, npt.NDArray[Any]]) -> Symbols:

@@ -111,7 +111,7 @@ class ArrayMatches(tuple[pa.ListArray, dict[int, DocumentError]]):
 
 @dataclass(frozen=True)
 class SubscriptionReport:
-    """How a subscription is evaluated: which part is indexed, and which is verified."""
+    """How a subscription is decided: which part is indexed, and what is evaluated on the documents that pass it."""
 
     id: str
     xpath: str
@@ -121,11 +121,16 @@ class SubscriptionReport:
     exact: bool
     """Whether the patterns decide alone."""
     residual: str
-    """What lxml verifies on the documents that pass the patterns; "" if nothing."""
+    """What is evaluated on the documents that pass the patterns; "" if nothing."""
     reason: str
     """The part of the expression that is not indexed; "" if all of it is."""
     always: bool = False
     never: bool = False
+
+    @property
+    def decided(self) -> str:
+        """In a word: "indexed", if the index decides alone, or "evaluated". (One that is refused is not in a set.)"""
+        return "indexed" if self.exact else "evaluated"
 
     def __str__(self) -> str:
         lines = [f"{self.id}: {self.xpath}" + (" (ordered)" if self.ordered else "")]
@@ -134,11 +139,11 @@ class SubscriptionReport:
         if self.always and self.exact:
             return "\n".join([*lines, "  every document matches it"])
         if self.always:
-            lines.append("  indexed:  nothing; every document is verified, which is slow")
-        lines += [f"  indexed:  {pattern}" for pattern in self.patterns]
+            lines.append("  indexed:   nothing: it is evaluated on every document")
+        lines += [f"  indexed:   {pattern}" for pattern in self.patterns]
         if not self.exact:
-            lines.append(f"  verified: {self.residual}")
-            lines.append(f"  because:  {self.reason} cannot be indexed")
+            lines.append(f"  evaluated: {self.residual}")
+            lines.append(f"  because:   {self.reason} cannot be indexed")
         return "\n".join(lines)
 
 
@@ -166,8 +171,8 @@ class Explanation:
     xpath: str
     matched: bool
     patterns: list[tuple[str, list[StepReport]]] = field(default_factory=list)
-    verified: bool | None = None
-    """What lxml said of the rest of the expression; None if it was not asked."""
+    evaluated: bool | None = None
+    """What the evaluation of the expression gave; None if it was not needed."""
     residual: str = ""
     nodes: list[Node] = field(default_factory=list)
 
@@ -176,8 +181,8 @@ class Explanation:
         for pattern, steps in self.patterns:
             lines.append(f"  pattern {pattern}")
             lines += [f"    {step}" for step in steps]
-        if self.verified is not None:
-            lines.append(f"  verified: {self.residual} is {'true' if self.verified else 'false'}")
+        if self.evaluated is not None:
+            lines.append(f"  evaluated: {self.residual} is {'true' if self.evaluated else 'false'}")
         lines += [
             f"  selects {node.path} (element {node.number}, bytes {node.start} to {node.end})" for node in self.nodes
         ]

@@ -5,10 +5,10 @@ from xsift.native.types cimport int32_t, int64_t, uint8_t
 from xsift.xpath.compiler cimport Compiler
 
 cdef enum RowFlag:
-    EXACT = 1     # the patterns decide alone; else the residual decides what passes them
+    EXACT = 1     # the patterns decide alone; else the program decides what passes them
     ALWAYS = 2    # no pattern: every document passes
     ORDERED = 4   # asked for with ordered=True
-    LISTED = 8    # it selects nodes that its patterns cannot tell: the residual lists them
+    LISTED = 8    # it selects nodes that its patterns cannot tell: the program lists them
 
 cdef enum:
     MOST_ID_BYTES = 4096
@@ -31,9 +31,10 @@ cdef class Rows:
     cdef Array[uint8_t] alternative_selects    # SELECTS_… of xpath/formula.pxd
     cdef Array[int32_t] alternative_attribute  # the attribute that is selected, a number in `notes`; -1 if none
     cdef BytesTable patterns
-    # What no pattern says: residuals, the reasons for them, names of attributes; equal ones once.
+    # What no pattern says: programs, also as text, the reasons for them, names of attributes; equal ones once.
     cdef BytesTable notes
-    cdef Array[int32_t] row_residual    # a number in `notes`, or -1
+    cdef Array[int32_t] row_program     # what is evaluated (xpath/program.hpp): a number in `notes`, or -1
+    cdef Array[int32_t] row_residual    # the same as text, for people: likewise
     cdef Array[int32_t] row_reason      # likewise
     cdef readonly Py_ssize_t count       # rows that are not removed
     cdef object kept                     # what owns the arrays of restored rows

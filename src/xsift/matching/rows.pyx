@@ -1,6 +1,6 @@
 """Rows: the subscriptions of a set as flat arrays, a row each, with no Python object a subscription.
 
-What an expression means is decided here, once, when it is added: its patterns, what it selects, what is left to evaluate. Whoever
+What an expression means is decided here, once, when it is added: its patterns, what it selects, the program for what is left to evaluate. Whoever
 matches, selects or explains later reads it from the row; nothing is parsed again, also not after a set was saved and
 loaded.
 
@@ -124,6 +124,7 @@ cdef class Rows:
         self.row_mapping.push_back(mapping)
         self.texts.append(text, length)
         self.text_ends.push_back(self.texts.size())
+        self.row_program.push_back(self.noted(compiler.program))
         self.row_residual.push_back(self.noted(compiler.residual))
         self.row_reason.push_back(self.noted(compiler.reason))
         self.flags.push_back((EXACT if compiler.exact else 0) | (ALWAYS if compiler.outcome == OUTCOME_ALWAYS else 0)
@@ -216,6 +217,7 @@ cdef class Rows:
             never=not keys and not flags & ALWAYS,
             listed=bool(flags & LISTED),
             residual=self.note(self.row_residual[row]).decode(),
+            program=self.note(self.row_program[row]),
             reason=self.note(self.row_reason[row]).decode(),
             symbols=symbols,
         )
@@ -282,6 +284,7 @@ cdef class Rows:
             "rows.alternative_output": to_numpy(self.alternative_output.saved())[:4 * alternatives],
             "rows.alternative_selects": to_numpy(self.alternative_selects.saved())[:alternatives],
             "rows.alternative_attribute": to_numpy(self.alternative_attribute.saved())[:4 * alternatives],
+            "rows.row_program": to_numpy(self.row_program.saved())[:4 * rows],
             "rows.row_residual": to_numpy(self.row_residual.saved())[:4 * rows],
             "rows.row_reason": to_numpy(self.row_reason.saved())[:4 * rows],
         }
@@ -307,6 +310,7 @@ cdef class Rows:
         self.alternative_output.restore(from_numpy(arrays["rows.alternative_output"]))
         self.alternative_selects.restore(from_numpy(arrays["rows.alternative_selects"]))
         self.alternative_attribute.restore(from_numpy(arrays["rows.alternative_attribute"]))
+        self.row_program.restore(from_numpy(arrays["rows.row_program"]))
         self.row_residual.restore(from_numpy(arrays["rows.row_residual"]))
         self.row_reason.restore(from_numpy(arrays["rows.row_reason"]))
         self.kept = arrays
@@ -323,7 +327,8 @@ cdef class Rows:
             "ids": self.ids.bytes() + self.id_row.bytes() + self.row_id.bytes(),
             "expressions": self.texts.bytes() + self.text_ends.bytes(),
             "patterns": self.patterns.bytes(),
-            "rows": self.flags.bytes() + self.removed.bytes() + self.row_mapping.bytes() + self.row_residual.bytes()
+            "rows": self.flags.bytes() + self.removed.bytes() + self.row_mapping.bytes() + self.row_program.bytes()
+                    + self.row_residual.bytes()
                     + self.row_reason.bytes() + self.alternative_ends.bytes() + self.alternative_pattern.bytes()
                     + self.alternative_output.bytes() + self.alternative_selects.bytes()
                     + self.alternative_attribute.bytes(),
@@ -334,8 +339,8 @@ cdef class Rows:
 def _check(arrays):
     """Raises ValueError unless saved arrays fit each other, so that no number in them leads outside."""
     rows = len(arrays["rows.flags"])
-    sizes = {"row_id": 4, "row_mapping": 4, "text_ends": 8, "removed": 1, "alternative_ends": 8, "row_residual": 4,
-             "row_reason": 4}
+    sizes = {"row_id": 4, "row_mapping": 4, "text_ends": 8, "removed": 1, "alternative_ends": 8, "row_program": 4,
+             "row_residual": 4, "row_reason": 4}
     for name, width in sizes.items():
         if len(arrays[f"rows.{name}"]) != width * rows:
             raise ValueError(f"rows.{name} has a wrong length")
@@ -348,7 +353,8 @@ def _check(arrays):
             raise ValueError(f"rows.alternative_{name} has a wrong length")
     _check_ends(arrays["rows.text_ends"], len(arrays["rows.texts"]), "rows.text_ends")
     _check_ends(arrays["rows.alternative_ends"], alternatives, "rows.alternative_ends")
-    for name, low, end in (("row_id", 0, counts["ids"]), ("row_mapping", 0, 2**31 - 1), ("row_residual", -1, counts["notes"]),
+    for name, low, end in (("row_id", 0, counts["ids"]), ("row_mapping", 0, 2**31 - 1), ("row_program", -1, counts["notes"]),
+                           ("row_residual", -1, counts["notes"]),
                            ("row_reason", -1, counts["notes"]), ("alternative_pattern", 0, counts["patterns"]),
                            ("alternative_output", -1, 2**31 - 1), ("alternative_attribute", -1, counts["notes"])):
         values = arrays[f"rows.{name}"].view(np.int32)

@@ -127,6 +127,8 @@ def make_plan(rows: Rows, built: Iterable[Built], validate: bool) -> Plan:
         kinds[list(part.relaxed)] = RowKind.EVALUATE
     kinds[rows.removed_rows() == 1] = RowKind.REMOVED
     always = np.flatnonzero((flags & ALWAYS != 0) & (kinds != RowKind.REMOVED)).astype(np.int32)
+    # What is evaluated is evaluated on a whole document: it must have been read to its end.
+    validate = validate or bool(np.any(kinds == RowKind.EVALUATE))
     return Plan([part.segment for part in built], kinds, always, validate)
 
 

@@ -1,22 +1,19 @@
 """Selection: which nodes the matching subscriptions select, and the tuples of elements that their paths run through.
 
 An engine says which subscriptions match. Where they match is asked of those only: their patterns are evaluated on
-the document's tree, each distinct one once. What patterns cannot tell (residuals, `@*`, comments …) lxml lists.
+the document's tree, each distinct one once. What patterns cannot tell (`@*`, text nodes, comments …) is evaluated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
-
-from lxml import etree
 
 from xsift.engines.evaluation import Evaluation
 from xsift.errors import SubscriptionError, XsiftError
+from xsift.matching.evaluation import DocumentViews
 from xsift.matching.results import Node
 from xsift.matching.rows import Rows
-from xsift.matching.verification import DocumentViews, Verifier
 from xsift.xpath.compiled import Selection
 from xsift.xpath.pattern import from_key
 from xsift.xpath.symbols import Symbols
@@ -29,12 +26,9 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 class Selector:
     """Finds the nodes of rows that match."""
 
-    def __init__(
-        self, rows: Rows, symbols: Symbols, verifier: Verifier, mappings: Sequence[Mapping[str, str]]
-    ) -> None:
+    def __init__(self, rows: Rows, symbols: Symbols, mappings: Sequence[Mapping[str, str]]) -> None:
         self._rows = rows
         self._symbols = symbols
-        self._verifier = verifier
         self._prefixes = [{uri: prefix for prefix, uri in mapping.items()} for mapping in mappings]
 
     def select(self, rows: list[int], views: DocumentViews) -> tuple[dict[int, list[Node]], dict[int, XsiftError]]:
@@ -52,7 +46,7 @@ class Selector:
     def _nodes(self, row: int, found: _Found) -> list[Node]:
         meaning = self._rows.compiled(row, self._symbols)
         if meaning.listed or not meaning.exact:
-            return found.listed(self._verifier, row)
+            return found.listed(row)
         nodes: set[tuple[int, str]] = set()
         for key, selection in zip(meaning.keys, meaning.selections, strict=True):
             if selection.output >= 0:
@@ -97,7 +91,6 @@ class _Found:
         self._symbols = symbols
         self._evaluations: dict[bytes, Evaluation] = {}
         self._elements: dict[tuple[bytes, int], list[int]] = {}
-        self._numbers: dict[Any, int] | None = None
 
     def evaluation(self, key: bytes) -> Evaluation:
         if key not in self._evaluations:
@@ -113,37 +106,14 @@ class _Found:
         start, end = self._tree.span(number)
         return Node(self._tree.path(number) + suffix, number, start, end)
 
-    def listed(self, verifier: Verifier, row: int) -> list[Node]:
-        """The nodes as lxml lists them."""
-        xml_tree = self._views.nodes
-        if self._numbers is None:
-            self._numbers = {element: number for number, element in enumerate(xml_tree.iter("*"), 1)}
-        return [self._listed_node(item, xml_tree) for item in verifier.nodes(row, self._views)]
+    def listed(self, row: int) -> list[Node]:
+        """The nodes that a row's expression gives when it is evaluated."""
+        return [
+            self.node(number, suffix) if number else self._outside(suffix)
+            for number, suffix in self._views.evaluator.select(row)
+        ]
 
-    def _listed_node(self, item: Any, xml_tree: Any) -> Node:
-        assert self._numbers is not None
-        if isinstance(item, tuple):  # a namespace node: (prefix, uri); lxml does not say of which element
-            return self.node(1, f"/namespace::{item[0] or '*'}")
-        if isinstance(item, str):
-            parent = item.getparent()  # type: ignore[attr-defined]
-            if item.is_attribute:  # type: ignore[attr-defined]
-                return self.node(self._numbers[parent], f"/@{_prefixed(item.attrname, parent)}")  # type: ignore[attr-defined]
-            owner = parent.getparent() if item.is_tail else parent  # type: ignore[attr-defined]
-            return self.node(self._numbers[owner], "/text()")
-        if item in self._numbers:
-            return self.node(self._numbers[item])
-        owner = item.getparent()
-        suffix = "/comment()" if item.tag is etree.Comment else "/processing-instruction()"
-        if owner is None:
-            start, end = self._tree.span(1)
-            return Node(xml_tree.getpath(item), 1, start, end)
-        return self.node(self._numbers[owner], suffix)
-
-
-def _prefixed(name: str, element: Any) -> str:
-    if not name.startswith("{"):
-        return name
-    qualified = etree.QName(name)
-    prefixes = {uri: prefix for prefix, uri in element.nsmap.items() if prefix}
-    prefixes["http://www.w3.org/XML/1998/namespace"] = "xml"
-    return f"{prefixes.get(qualified.namespace, '*')}:{qualified.localname}"
+    def _outside(self, path: str) -> Node:
+        """A comment or processing instruction beside the root element."""
+        start, end = self._tree.span(1)
+        return Node(path, 1, start, end)

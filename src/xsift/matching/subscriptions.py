@@ -37,8 +37,8 @@ class Subscriptions:
     """A set of subscriptions: ids and XPath expressions.
 
     `namespaces` maps the prefixes that expressions may use; a subscription can bring more of its own.
-    `residuals="refuse"` refuses expressions of which only a part can be indexed; otherwise the rest is verified with
-    lxml, which is exact, but takes time that the author of the expression decides. A set may be changed by one thread
+    `residuals="refuse"` refuses expressions of which only a part can be indexed; otherwise they are evaluated on the
+    documents that pass that part, within a budget (`Limits.steps`). A set may be changed by one thread
     while others use matchers that were made from it, or make new ones.
     """
 
@@ -188,7 +188,7 @@ class Subscriptions:
         return pa.table(columns, names=["id", "xpath", "ordered", "namespaces"]).filter(live)
 
     def explain(self, id: str) -> SubscriptionReport:
-        """Which part of a subscription is indexed, and which is verified."""
+        """Which part of a subscription is indexed, and which is evaluated."""
         with self._lock:
             return report_row(self._rows, self._row(id), self._symbols)
 

@@ -16,7 +16,7 @@ class Selection:
 
     kind: str
     """"element"; "attribute" or "text", which `output` carries or contains; "nodes" of several kinds, which only
-    lxml can list; or "nothing", if the expression is no node-set."""
+    an evaluation can list; or "nothing", if the expression is no node-set."""
 
     output: int
     """The index of that element in the pattern, or -1 if there is none."""
@@ -36,19 +36,22 @@ class Compiled:
     """For each key, what is selected."""
 
     exact: bool
-    """If not, boolean(residual) has to be evaluated for the documents in which a pattern matches."""
+    """If not, the program has to be evaluated for the documents in which a pattern matches."""
 
     always: bool
-    """Exact: it matches every document. Else nothing could be indexed, and every document has to be verified."""
+    """Exact: it matches every document. Else nothing could be indexed, and it is evaluated on every document."""
 
     never: bool
     """No document can match."""
 
     listed: bool
-    """It selects nodes that no pattern tells: `residual` lists them."""
+    """It selects nodes that no pattern tells: the program lists them."""
 
     residual: str
-    """The expression as lxml is to evaluate it, to verify or to list the nodes of kind "nodes"; "" if not needed."""
+    """The program as text, with all that a subscription implies; "" if there is none."""
+
+    program: bytes
+    """The expression as it is evaluated, to decide or to list nodes (program.hpp); b"" if not needed."""
 
     reason: str
     """The first part of the expression that patterns cannot say; "" if exact."""

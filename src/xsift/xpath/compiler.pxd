@@ -26,11 +26,12 @@ cdef struct Result:
 cdef class Compiler(TruthCompiler):
     # The result of the last compile_bytes(), until the next one.
     cdef uint8_t outcome         # OUTCOME_…
-    cdef bint exact              # else `residual` decides, for documents in which one of the patterns matches
-    cdef bint lists_nodes        # it selects nodes that patterns cannot tell: to list them takes `residual`
+    cdef bint exact              # else `program` decides, for documents in which one of the patterns matches
+    cdef bint lists_nodes        # it selects nodes that patterns cannot tell: `program` lists them
     cdef vector[char] keys       # of all patterns, end to end
     cdef vector[Result] results  # one for each pattern, without duplicates; empty unless OUTCOME_PATTERNS
-    cdef string residual         # the expression as lxml is to evaluate it: boolean(residual). "" if it is not needed
+    cdef string program          # the expression as it is evaluated (program.hpp); "" if it is not needed
+    cdef string residual         # the same as text, with all that a subscription implies: what people are shown
     cdef string reason           # the part of the expression that is not indexed; "" if it is exact
 
     cdef readonly Symbols symbols

@@ -1,7 +1,7 @@
 """The compiler: a subscription's text to what engines index.
 
 The result is a disjunction of patterns. If it is exact, the subscription matches a document if and only if one of
-them does. If not, one of them matching is only necessary, and lxml has to evaluate the expression (`residual`) for
+them does. If not, one of them matching is only necessary, and the expression has to be evaluated (`program`) for
 the documents that pass. The work is done in layers, each a file:
 
     parser     text -> syntax tree
@@ -29,6 +29,7 @@ from xsift.xpath.namespaces cimport namespaces_of
 from xsift.xpath.expression cimport encoded
 from xsift.xpath.paths cimport DEMAND_EXISTENCE, KIND_DOCUMENT, Demand
 from xsift.xpath.printer cimport print_tree
+from xsift.xpath.program cimport write_program
 from xsift.xpath.syntax cimport TEST_NAME
 
 from xsift.xpath.compiled import Compiled, Selection
@@ -78,6 +79,7 @@ cdef class Compiler(TruthCompiler):
         self.keys.clear()
         self.results.clear()
         self.residual.clear()
+        self.program.clear()
         self.reason.clear()
         self.outcome = OUTCOME_NEVER if it.count == 0 else OUTCOME_PATTERNS
         self.exact = it.exact
@@ -99,6 +101,7 @@ cdef class Compiler(TruthCompiler):
             print_tree(&self.reason, self.nodes, self.source, self.blamed if self.blamed >= 0 else root, False)
         if not self.exact or self.lists_nodes:
             print_tree(&self.residual, self.nodes, self.source, root, True)
+            write_program(&self.program, self.nodes, self.source, root, self.namespaces)
         return 0
 
     cdef int emit_alternative(self, int32_t alternative, bint ordered) except -1 nogil:
@@ -114,6 +117,8 @@ cdef class Compiler(TruthCompiler):
             result.step = self.formulas.twigs[selected].output
             if self.nodes[result.step].test != TEST_NAME:
                 self.lists_nodes = True  # any attribute: which ones there are, the pattern does not tell
+        if result.selects == SELECTS_TEXT and not ordered:
+            self.lists_nodes = True  # the pattern tells the elements, but not which of their text nodes
         if result.selects == SELECTS_NODES:
             result.output = -1
             self.lists_nodes = True
@@ -176,7 +181,7 @@ cdef class Compiler(TruthCompiler):
         cdef bytes source = encoded(text)
         cdef vector[Result] results
         cdef vector[string] attributes
-        cdef string key_bytes, residual, reason
+        cdef string key_bytes, residual, program, reason
         cdef bint exact, listed
         cdef uint8_t outcome
         cdef size_t i
@@ -187,7 +192,8 @@ cdef class Compiler(TruthCompiler):
         for i in range(results.size()):
             self.selected_attribute(&results[i], &attributes[i])
         key_bytes = string(self.keys.data(), self.keys.size())
-        residual, reason, exact, outcome = self.residual, self.reason, self.exact, self.outcome
+        residual, program, reason = self.residual, self.program, self.reason
+        exact, outcome = self.exact, self.outcome
         listed = self.lists_nodes
         keys, selections = [], []
         for i in range(results.size()):
@@ -202,6 +208,7 @@ cdef class Compiler(TruthCompiler):
             never=outcome == OUTCOME_NEVER,
             listed=listed,
             residual=residual.data()[:residual.size()].decode(),
+            program=program.data()[:program.size()],
             reason=reason.data()[:reason.size()].decode(),
             symbols=self.symbols,
         )

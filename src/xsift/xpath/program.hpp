@@ -4,7 +4,7 @@
 // alone: names are expanded, numbers are numbers, what a subscription means is made explicit (a relative path starts
 // anywhere, the context node is the document). It is bytes, so that it can be kept in rows and saved in files.
 //
-//     version  flags  operation …
+//     version  flags  operation …  PROGRAM_END
 //
 // Operations come after their arguments; the last one is the whole. Each is
 //
@@ -23,6 +23,8 @@ namespace xsift {
 
 inline constexpr uint8_t PROGRAM_VERSION = 1;
 inline constexpr uint8_t PROGRAM_NAMESPACES = 1;  // flag: it uses the namespace axis
+
+inline constexpr uint8_t PROGRAM_END = 0xff;
 
 enum class Op : uint8_t {
     NUMBER,

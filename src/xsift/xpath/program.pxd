@@ -8,6 +8,7 @@ cdef extern from "program.hpp" namespace "xsift" nogil:
     cdef enum:
         PROGRAM_VERSION
         PROGRAM_NAMESPACES
+        PROGRAM_END
 
     cdef enum class Op "xsift::Op":
         NUMBER

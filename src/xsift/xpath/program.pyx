@@ -41,6 +41,7 @@ cdef int write_program(
     program.push_back(PROGRAM_VERSION)
     program.push_back(0)
     _write(&writer, root)
+    program.push_back(<char>PROGRAM_END)
     if writer.uses_namespaces:
         program[0][flags] = PROGRAM_NAMESPACES
     return 0

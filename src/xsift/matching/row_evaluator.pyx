@@ -1,0 +1,199 @@
+"""RowEvaluator: runs the programs of rows on a document, for one thread.
+
+A program is linked when its row first passes its patterns, so that subscriptions which never do cost nothing; equal programs, and
+equal parts of different ones, are linked once. The document's nodes are built when a row is first evaluated on it.
+What goes wrong with one row is an error of that row.
+"""
+
+from libcpp.algorithm cimport lower_bound
+
+from xsift.document.encodings import proper_name
+from xsift.errors import DocumentError, SubscriptionError
+from xsift.evaluation.evaluator import over_budget
+
+from xsift.document.nodes.node_tree cimport Nodes, NodeKind, string_view
+from xsift.evaluation.evaluator cimport HOLDS, OVER_BUDGET
+
+cdef enum:
+    UNKNOWN = -1
+    FAILED = 3  # beside the outcomes of an evaluation
+
+
+cdef class RowEvaluator:
+    """Evaluates rows. Belongs to one thread at a time."""
+
+    def __init__(self, Rows rows not None, *, limits):
+        self.rows = rows
+        self.evaluator = Evaluator(limits=limits)
+        self.tree = NodeTree(limits=limits)
+
+    def begin(self, source, encoding):
+        """Makes a document the one to evaluate on: a buffer of bytes, and their encoding if they do not say it."""
+        self.source = source
+        self.encoding = None if encoding is None else (proper_name(encoding) or encoding).encode("ascii", "replace")
+        self.is_built = False
+
+    def end(self):
+        """Lets go of the document."""
+        self.source = None
+        self.is_built = False
+
+    cdef int32_t root_of(self, int32_t row) except -1:
+        """The row's expression. Programs are read while no other thread can add rows: with the GIL."""
+        cdef int32_t note = self.rows.row_program[row]
+        if note < 0:
+            raise SubscriptionError("not-evaluable", "it has no program", id=self.rows.id(row))
+        if note >= <int32_t>self.roots.size():
+            self.roots.resize(self.rows.notes.size(), UNKNOWN)
+        if self.roots[note] == UNKNOWN:
+            try:
+                self.roots[note] = self.evaluator.link_bytes(
+                    self.rows.notes.data_of(note), self.rows.notes.length_of(note))
+            except ValueError as error:
+                raise SubscriptionError("damaged-program", str(error), id=self.rows.id(row),
+                                        hint="save the matcher again") from error
+        return self.roots[note]
+
+    cdef int build(self, bint namespaces) except -1:
+        """Builds the document's nodes, if they are not there; namespace nodes, if they are needed."""
+        cdef const unsigned char[::1] view
+        cdef const char* encoding = NULL
+        cdef const char* data = NULL
+        if self.is_built and (self.tree.nodes.has_namespaces or not namespaces):
+            return 0
+        self.is_built = False
+        if self.encoding is not None:
+            encoding = self.encoding
+        view = self.source
+        if view.shape[0]:
+            data = <const char*>&view[0]
+        try:
+            with nogil:
+                self.tree.build_from(data, view.shape[0], encoding, namespaces)
+                self.evaluator.begin(self.tree)
+        except DocumentError as error:
+            raise SubscriptionError(error.code, error.message, hint=error.hint) from error
+        self.is_built = True
+        return 0
+
+    def decide(self, rows):
+        """Those of the rows that match the document, and errors of those that cannot be decided."""
+        cdef vector[int32_t] roots
+        cdef vector[uint8_t] outcomes
+        cdef size_t i
+        failures = {}
+        self._link(rows, &roots, failures)
+        outcomes.assign(roots.size(), FAILED)
+        if self._prepare(rows, &roots, failures):
+            with nogil:
+                for i in range(roots.size()):
+                    if roots[i] >= 0:
+                        outcomes[i] = self.evaluator.run(roots[i])
+        kept = []
+        for i in range(roots.size()):
+            if outcomes[i] == HOLDS:
+                kept.append(rows[i])
+            elif outcomes[i] == OVER_BUDGET:
+                failures[rows[i]] = self._over_budget(rows[i])
+        return kept, failures
+
+    cdef int _link(self, object rows, vector[int32_t]* roots, dict failures) except -1:
+        """The expressions of rows; UNKNOWN where there is none, which is a failure."""
+        cdef int32_t row
+        for row in rows:
+            try:
+                roots.push_back(self.root_of(row))
+            except SubscriptionError as error:
+                roots.push_back(UNKNOWN)
+                failures[row] = error
+        return 0
+
+    cdef bint _prepare(self, object rows, vector[int32_t]* roots, dict failures) except -1:
+        """Builds what the expressions need; those that need what cannot be built fail. Whether any can be evaluated."""
+        cdef bint wants_namespaces = False
+        cdef size_t i
+        for i in range(roots.size()):
+            wants_namespaces |= roots[0][i] >= 0 and self.evaluator.wants_namespaces(roots[0][i])
+        try:
+            self.build(wants_namespaces)
+            return True
+        except SubscriptionError as error:
+            for i in range(roots.size()):
+                if roots[0][i] >= 0 and self.evaluator.wants_namespaces(roots[0][i]) == wants_namespaces:
+                    failures[rows[i]] = error
+                    roots[0][i] = UNKNOWN
+        return wants_namespaces and self._prepare(rows, roots, failures)
+
+    def holds(self, int32_t row):
+        """Whether one row matches. Raises SubscriptionError if that cannot be decided."""
+        kept, failures = self.decide([row])
+        for error in failures.values():
+            raise error
+        return bool(kept)
+
+    def select(self, int32_t row):
+        """The nodes that a row's expression selects, in document order: for each its element's number (from 1; 0 for
+        what stands outside the root element), and what leads from there to the node, as in libxml2's paths.
+
+        The document itself, of which lxml has no object, is left out.
+        """
+        cdef vector[int32_t] nodes
+        cdef int32_t root = self.root_of(row)
+        cdef int32_t node
+        cdef bint done
+        self.build(self.evaluator.wants_namespaces(root))
+        with nogil:
+            done = self.evaluator.evaluation.select(root, &nodes)
+        if not done:
+            raise self._over_budget(row)
+        return [self._place(node) for node in nodes if node]
+
+    def _over_budget(self, row):
+        error = over_budget(self.evaluator.evaluation.steps)
+        error.id = self.rows.id(row)
+        return error
+
+    def _place(self, int32_t node):
+        cdef Nodes* nodes = self.tree.nodes
+        cdef NodeKind kind = nodes.kinds[node]
+        cdef int32_t owner = node if kind == NodeKind.ELEMENT else nodes.parents[node]
+        cdef int number = <int>(lower_bound(nodes.elements.begin(), nodes.elements.end(), owner) - nodes.elements.begin()) + 1
+        if kind == NodeKind.ELEMENT:
+            return number, ""
+        if kind == NodeKind.ATTRIBUTE:
+            prefix = self.tree.prefix(node)
+            local = _text(nodes.local_name(nodes.names[node]))
+            return number, f"/@{prefix}:{local}" if prefix else f"/@{local}"
+        if kind == NodeKind.NAMESPACE:
+            return number, f"/namespace::{_text(nodes.local_name(nodes.names[node])) or '*'}"
+        return (number if owner else 0), self._leaf(node)
+
+    def _leaf(self, int32_t node):
+        """A text, comment or processing instruction among its like."""
+        cdef Nodes* nodes = self.tree.nodes
+        cdef int32_t end = nodes.lasts[nodes.parents[node]]
+        cdef int32_t other = nodes.befores[node]
+        cdef int place = 1
+        cdef bint alone = True
+        while other >= 0:
+            if self._is_like(other, node):
+                place += 1
+                alone = False
+            other = nodes.befores[other]
+        other = nodes.lasts[node] + 1
+        while alone and other <= end:
+            alone = not self._is_like(other, node)
+            other = nodes.lasts[other] + 1
+        if nodes.kinds[node] == NodeKind.INSTRUCTION:
+            test = f"processing-instruction('{_text(nodes.local_name(nodes.names[node]))}')"
+        else:
+            test = "text()" if nodes.kinds[node] == NodeKind.TEXT else "comment()"
+        return f"/{test}" if alone else f"/{test}[{place}]"
+
+    cdef bint _is_like(self, int32_t other, int32_t node) noexcept:
+        return self.tree.nodes.kinds[other] == self.tree.nodes.kinds[node] \
+            and self.tree.nodes.names[other] == self.tree.nodes.names[node]
+
+
+cdef str _text(string_view text):
+    return text.data()[:text.size()].decode("utf-8", "replace")
