@@ -27,8 +27,9 @@ COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 class GrammarMaker:
     """Writes expressions. Arguments are of any type that XPath converts; now and then of one that it does not."""
 
-    def __init__(self, rng: random.Random, wrong: float = 0.0) -> None:
+    def __init__(self, rng: random.Random, wrong: float = 0.0, namespaces: bool = True) -> None:
         self.rng = rng
+        self.axes = AXES if namespaces else [axis for axis in AXES if axis != "namespace"]
         self.wrong = wrong  # the odds of a wrong number of arguments, or a string where only nodes will do
 
     def expression(self, depth: int = 3) -> str:
@@ -72,7 +73,7 @@ class GrammarMaker:
         test = self.rng.choice(NAMES) if self.rng.random() < 0.6 else self.rng.choice(TESTS)
         if roll < 0.55:
             return test + self.predicates(depth)
-        axis = self.rng.choice(AXES)
+        axis = self.rng.choice(self.axes)
         if axis == "namespace":
             test = self.rng.choice(["*", "n", "node()", "xml"])
         return f"{axis}::{test}{self.predicates(depth)}"

@@ -5,6 +5,7 @@ equal parts of different ones, are linked once. The document's nodes are built w
 What goes wrong with one row is an error of that row.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from libcpp.algorithm cimport lower_bound
 
 from xsift.document.encodings import proper_name
@@ -56,23 +57,22 @@ cdef class RowEvaluator:
 
     cdef int build(self, bint namespaces) except -1:
         """Builds the document's nodes, if they are not there; namespace nodes, if they are needed."""
-        cdef const unsigned char[::1] view
+        cdef Py_buffer view
         cdef const char* encoding = NULL
-        cdef const char* data = NULL
         if self.is_built and (self.tree.nodes.has_namespaces or not namespaces):
             return 0
         self.is_built = False
         if self.encoding is not None:
             encoding = self.encoding
-        view = self.source
-        if view.shape[0]:
-            data = <const char*>&view[0]
+        PyObject_GetBuffer(self.source, &view, PyBUF_SIMPLE)
         try:
             with nogil:
-                self.tree.build_from(data, view.shape[0], encoding, namespaces)
+                self.tree.build_from(<const char*>view.buf, view.len, encoding, namespaces)
                 self.evaluator.begin(self.tree)
         except DocumentError as error:
             raise SubscriptionError(error.code, error.message, hint=error.hint) from error
+        finally:
+            PyBuffer_Release(&view)
         self.is_built = True
         return 0
 
