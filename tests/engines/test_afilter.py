@@ -584,7 +584,7 @@ def test_counters_and_memory_have_the_papers_names() -> None:
     filters.match("adabc")
     assert set(filters.engine.counters()) == {
         "triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache evictions", "unfoldings",
-        "removals", "traversals pruned", "paths matched",
+        "removals", "traversals pruned", "paths matched", "twigs evaluated",
     }  # fmt: skip
     assert set(filters.engine.memory()) >= {
         "AxisView", "PRLabel-tree", "SFLabel-tree", "run-time StackBranch", "run-time PRCache"

@@ -166,16 +166,19 @@ class Lists {
         extents.push_back(Extent{0, 0, 0});
         return static_cast<int32_t>(extents.size() - 1);
     }
+    // Makes room for so many elements.
+    void reserve(size_t list, int32_t capacity) {
+        Extent& extent = *extents.edit(list);
+        if (extent.capacity >= capacity) return;
+        const int64_t begin = static_cast<int64_t>(pool.size());
+        pool.resize(begin + capacity);
+        for (int32_t i = 0; i < extent.count; ++i) *pool.edit(begin + i) = pool[extent.begin + i];
+        extent.begin = begin;
+        extent.capacity = capacity;
+    }
     void push(size_t list, const T& value) {
         Extent& extent = *extents.edit(list);
-        if (extent.count == extent.capacity) {
-            const int64_t begin = static_cast<int64_t>(pool.size());
-            const int32_t capacity = extent.capacity ? 2 * extent.capacity : 1;
-            pool.resize(begin + capacity);
-            for (int32_t i = 0; i < extent.count; ++i) *pool.edit(begin + i) = pool[extent.begin + i];
-            extent.begin = begin;
-            extent.capacity = capacity;
-        }
+        if (extent.count == extent.capacity) reserve(list, extent.capacity ? 2 * extent.capacity : 1);
         *pool.edit(extent.begin + extent.count++) = value;
     }
     // Removes one element; the last takes its place.

@@ -40,6 +40,7 @@ cdef extern from "array.hpp" namespace "xsift" nogil:
         void prefetch_data(size_t list)
         size_t bytes()
         int32_t add_list() except +
+        void reserve(size_t list, int32_t capacity) except +
         void push(size_t list, const T& value) except +
         void erase(size_t list, int32_t place) except +
 

@@ -106,14 +106,8 @@ cdef class AFilter(PathEngine):
         paths = self._twig_paths(key) if 0 <= key < <int>self.pattern_path.size() else ()
         PathEngine.remove(self, key)
         for path in paths:
-            if not self.path_steps[path].empty() and self.path_users[path].empty():
+            if not self.path_steps[path].empty() and not self.in_twig(path):
                 self.view.mark_twig(path, False)
-
-    def _twig_paths(self, int32_t key):
-        """The paths that a twig is made of; none for a linear pattern."""
-        cdef size_t step
-        leaves = [step for step in range(self.twigs[key].size()) if self.twigs[key][step].children == 0]
-        return {self._path_of(key, leaf) for leaf in leaves}
 
     cdef int insert_path(self, int32_t path) except -1:
         return self.view.insert(path, self.path_steps[path])
@@ -143,7 +137,7 @@ cdef class AFilter(PathEngine):
     # The run.
 
     cdef Scratch new_scratch(self):
-        return AFilterScratch(self.cache_bytes, self.cache == "failures", self.view.has_prefixes,
+        return AFilterScratch(self.branches, self.cache_bytes, self.cache == "failures", self.view.has_prefixes,
                               self.deployment == "pre-suf-early")
 
     cdef int begin(self, Scratch scratch) except -1 nogil:

@@ -25,7 +25,7 @@ from xsift.xpath.pattern cimport CHILD, DESCENDANT
 cdef class AFilterScratch(PathScratch):
     """StackBranch, PRCache and the state of the traversal at hand."""
 
-    def __cinit__(self, cache_bytes=None, bint failures_only=False, bint caches=False, bint early=False):
+    def __cinit__(self, branches, cache_bytes=None, bint failures_only=False, bint caches=False, bint early=False):
         self.branch = StackBranch()
         self.cache = PRCache(cache_bytes, failures_only)
         self.caches = caches and self.cache.largest > 0

@@ -20,9 +20,8 @@ Deviations.
   is empty; a node without children stops at its first element.
 - The paper has no wildcards. As in the comparison by Hou and Jacobsen, the stream of `*` has every element.
 - A condition is the stream of the elements for which it holds.
-- Twigs. Paths are matched first; a twig all of whose paths match is then evaluated by itself, from its leaves up,
-  with joins of the same streams. The shared join of paths.pyx needs each match while its elements are open, which
-  is over here.
+- Twigs. Paths are matched first, each to its first element. A twig all of whose paths match goes to the shared join of
+  paths.pyx, which asks for the other elements of those paths alone: they are found by joining their streams once more.
 
 The index has to be complete before it is used, so the document is collected while it is read and evaluated at its
 end: memory grows with the document, and nothing is known before its last tag.
@@ -36,7 +35,8 @@ from libcpp.vector cimport vector
 
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
-from xsift.engines.paths cimport PathEngine, PathScratch, PathStep, TwigStep
+from xsift.engines.join cimport Candidate, OpenedElement
+from xsift.engines.paths cimport PathEngine, PathScratch, PathStep
 from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t
 from xsift.xpath.pattern cimport DESCENDANT
@@ -58,26 +58,21 @@ cdef enum Counter:
     ELEMENTS_READ
     LEAPS
     PATHS_MATCHED
-    TWIGS_EVALUATED
+    PATHS_LISTED
 
 
 cdef class IndexFilterScratch(PathScratch):
-    # The index of the document. Elements are numbered from 1 in document order; entry 0 is the document.
+    # The index of the document, with the join's elements: numbered from 1 in document order, 0 is the document.
     cdef vector[int32_t] ends
-    cdef vector[int32_t] levels
-    cdef vector[int32_t] parents
     cdef vector[vector[int32_t]] streams      # by stream number; stream 0 has all elements
-    cdef int32_t innermost                    # the innermost open element, 0: none
     # The walk through the prefix tree.
     cdef vector[vector[int32_t]] found        # by depth: the elements of the query node there, ascending
     cdef vector[int32_t] cursor               # by depth: the next child to visit
     cdef vector[int32_t] ancestors            # elements of the node above that contain the element at hand
-    # Twigs.
-    cdef vector[int32_t] leaves_matched       # by key: how many of its leaves have a path that matched
-    cdef vector[int32_t] touched_twigs        # the keys for which that is not 0
-    cdef vector[vector[int32_t]] satisfied    # by step of the twig at hand: the elements that satisfy it, ascending
-    cdef vector[uint32_t] marked_at           # by element: the number of the join that marked it
-    cdef uint32_t mark
+    # A path whose elements are listed.
+    cdef vector[int32_t] nodes                # its query nodes, the last one first
+    cdef vector[int32_t] listed
+    cdef vector[int32_t] listed_above
 
 
 cdef class IndexFilter(PathEngine):
@@ -85,10 +80,9 @@ cdef class IndexFilter(PathEngine):
 
     name = "indexfilter"
     paper = "Bruno, Gravano, Koudas, Srivastava: Navigation- vs. index-based XML multi-query processing (ICDE 2003)"
-    takes = "every unordered pattern; twigs whose paths all match are evaluated one by one"
     wins = "few patterns over large documents"
     caveat = "keeps an index of the whole document, and answers only at its end"
-    counter_names = ("query nodes visited", "elements read", "leaps", "paths matched", "twigs evaluated")
+    counter_names = ("query nodes visited", "elements read", "leaps", "paths matched", "paths listed")
 
     cdef vector[QueryNode] nodes          # node 0 is the root
     cdef int32_t free_node
@@ -194,7 +188,7 @@ cdef class IndexFilter(PathEngine):
         for symbol in range(len(symbols)):
             stream = self.stream_numbers.get(symbol, 0)
             if (stream or symbol == ANY) and scratch.streams[stream].size():
-                listed[symbols.text(symbol)] = [(element, scratch.ends[element], scratch.levels[element])
+                listed[symbols.text(symbol)] = [(element, scratch.ends[element], scratch.join.elements[element].level)
                                                 for element in scratch.streams[stream]]
         return listed
 
@@ -204,14 +198,12 @@ cdef class IndexFilter(PathEngine):
         cdef int64_t walk = 0
         cdef size_t i
         for scratch in self.scratches:
-            index += 4 * (scratch.ends.capacity() + scratch.levels.capacity() + scratch.parents.capacity())
+            index += 4 * scratch.ends.capacity()
             for i in range(scratch.streams.size()):
                 index += 4 * scratch.streams[i].capacity() + sizeof(vector[int32_t])
             for i in range(scratch.found.size()):
                 walk += 4 * scratch.found[i].capacity() + sizeof(vector[int32_t])
-            for i in range(scratch.satisfied.size()):
-                walk += 4 * scratch.satisfied[i].capacity() + sizeof(vector[int32_t])
-            walk += 4 * (scratch.leaves_matched.capacity() + scratch.marked_at.capacity())
+            walk += 4 * (scratch.nodes.capacity() + scratch.listed.capacity() + scratch.listed_above.capacity())
         sizes = PathEngine.memory(self)
         sizes["prefix tree"] = (self.nodes.capacity() * sizeof(QueryNode) + self.children.bytes()
                                 + self.stream_numbers.bytes() + 4 * self.path_node.capacity())
@@ -222,7 +214,7 @@ cdef class IndexFilter(PathEngine):
     # The index of the document.
 
     cdef Scratch new_scratch(self):
-        return IndexFilterScratch()
+        return IndexFilterScratch(self.branches)
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return self.begin_run(<IndexFilterScratch>scratch)
@@ -234,13 +226,8 @@ cdef class IndexFilter(PathEngine):
             scratch.streams[i].clear()
         scratch.streams.resize(self.stream_count)
         scratch.ends.assign(1, 0)
-        scratch.levels.assign(1, 0)
-        scratch.parents.assign(1, 0)
-        scratch.innermost = 0
-        while scratch.touched_twigs.size():
-            scratch.leaves_matched[scratch.touched_twigs.back()] = 0
-            scratch.touched_twigs.pop_back()
-        scratch.leaves_matched.resize(self.twigs.size(), 0)
+        scratch.join.elements.assign(1, OpenedElement(0, 0, ANY))
+        scratch.join.innermost = 0
         return 0
 
     cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
@@ -252,32 +239,32 @@ cdef class IndexFilter(PathEngine):
         for i in range(number):
             if codes[i] >= 0:
                 self.start_tag(scratch, codes[i])
-            elif scratch.innermost == 0:
+            elif scratch.join.innermost == 0:
                 continue  # nothing is open: not a document, but no reason to fail
             elif codes[i] == END:
-                scratch.ends[scratch.innermost] = <int32_t>scratch.ends.size() - 1
-                scratch.innermost = scratch.parents[scratch.innermost]
+                scratch.ends[scratch.join.innermost] = <int32_t>scratch.ends.size() - 1
+                scratch.join.element_ends()
             else:
                 stream = self.stream_numbers.get(condition_symbol(codes[i]), -1)
                 if stream >= 0:
-                    scratch.streams[stream].push_back(scratch.innermost)
+                    scratch.streams[stream].push_back(scratch.join.innermost)
         return 0
 
     cdef int start_tag(self, IndexFilterScratch scratch, symbol_t symbol) except -1 nogil:
         cdef int32_t element = <int32_t>scratch.ends.size()
         cdef int32_t stream = self.stream_numbers.get(symbol, 0) if symbol != ANY else 0
         scratch.ends.push_back(element)
-        scratch.levels.push_back(scratch.levels[scratch.innermost] + 1)
-        scratch.parents.push_back(scratch.innermost)
+        scratch.join.push_element(symbol)
         scratch.streams[0].push_back(element)
         if stream:
             scratch.streams[stream].push_back(element)
-        scratch.innermost = element
         return 0
 
     cdef int finish(self, Scratch scratch, vector[int32_t]* keys) except -1 nogil:
         self.evaluate(<IndexFilterScratch>scratch)
-        return PathEngine.finish(self, scratch, keys)
+        if self.twig_count:
+            self.join_twigs(<IndexFilterScratch>scratch)
+        return self.collect_keys(<IndexFilterScratch>scratch, keys)
 
     # Evaluation: paths.
 
@@ -286,13 +273,13 @@ cdef class IndexFilter(PathEngine):
         cdef int32_t depth = 0
         cdef int32_t node
         cdef size_t i
-        while scratch.innermost:  # the document broke off: what is open goes to where it did
-            scratch.ends[scratch.innermost] = <int32_t>scratch.ends.size() - 1
-            scratch.innermost = scratch.parents[scratch.innermost]
+        while scratch.join.innermost:  # the document broke off: what is open goes to where it did
+            scratch.ends[scratch.join.innermost] = <int32_t>scratch.ends.size() - 1
+            scratch.join.element_ends()
         for i in range(scratch.streams.size()):  # conditions on text come at end tags, out of document order
             if not is_sorted(scratch.streams[i].begin(), scratch.streams[i].end()):
                 sort(scratch.streams[i].begin(), scratch.streams[i].end())
-        self.reach(scratch, 0, self.nodes[0].first_child)
+        self.make_room(scratch, 0, self.nodes[0].first_child)
         scratch.ends[0] = <int32_t>scratch.ends.size() - 1
         scratch.found[0].assign(1, 0)
         while depth >= 0:
@@ -304,17 +291,18 @@ cdef class IndexFilter(PathEngine):
             scratch.counts[NODES_VISITED] += 1
             if scratch.streams[self.nodes[node].stream].empty():
                 continue
-            self.reach(scratch, depth + 1, self.nodes[node].first_child)
-            self.join(scratch, &self.nodes[node], &scratch.found[depth], &scratch.found[depth + 1])
+            self.make_room(scratch, depth + 1, self.nodes[node].first_child)
+            self.join(scratch, &self.nodes[node], &scratch.found[depth], &scratch.found[depth + 1],
+                      self.nodes[node].first_child < 0)
             if scratch.found[depth + 1].empty():
                 continue
             if self.nodes[node].path >= 0:
                 self.first_match(scratch, self.nodes[node].path)
             if self.nodes[node].first_child >= 0:
                 depth += 1
-        return self.evaluate_twigs(scratch)
+        return 0
 
-    cdef int reach(self, IndexFilterScratch scratch, int32_t depth, int32_t child) except -1 nogil:
+    cdef int make_room(self, IndexFilterScratch scratch, int32_t depth, int32_t child) except -1 nogil:
         """Makes room for a depth of the walk, which will begin with the given child."""
         if scratch.found.size() <= <size_t>depth:
             scratch.found.resize(depth + 1)
@@ -323,12 +311,11 @@ cdef class IndexFilter(PathEngine):
         return 0
 
     cdef int join(self, IndexFilterScratch scratch, const QueryNode* node, const vector[int32_t]* above,
-                  vector[int32_t]* found) except -1 nogil:
+                  vector[int32_t]* found, bint only_first) except -1 nogil:
         """The elements of the node's stream that are below (or, a condition's, among) those of the node above it."""
         cdef const int32_t* stream = scratch.streams[node.stream].data()
         cdef size_t size = scratch.streams[node.stream].size()
         cdef int32_t nearest = 0 if node.is_condition else 1  # from an element to the first that can be found for it
-        cdef bint only_first = node.first_child < 0
         cdef size_t i = 0
         cdef size_t j = 0
         cdef int32_t element
@@ -367,88 +354,53 @@ cdef class IndexFilter(PathEngine):
         """Whether the innermost element on the stack, an ancestor of this one, is where the axis wants it."""
         if node.is_condition:
             return scratch.ancestors.back() == element
-        return node.axis == DESCENDANT or scratch.levels[scratch.ancestors.back()] == scratch.levels[element] - 1
+        return node.axis == DESCENDANT or scratch.join.elements[element].parent == scratch.ancestors.back()
 
     cdef int first_match(self, IndexFilterScratch scratch, int32_t path) except -1 nogil:
-        cdef int32_t key
-        cdef size_t i
         scratch.counts[PATHS_MATCHED] += 1
-        if self.path_pattern[path] >= 0:
-            self.match_key(scratch, self.path_pattern[path])
-        for i in range(self.path_users[path].size()):
-            key = self.path_users[path][i].key
-            if scratch.leaves_matched[key] == 0:
-                scratch.touched_twigs.push_back(key)
-            scratch.leaves_matched[key] += 1
+        self.path_found(scratch, path)
+        if self.in_twig(path):
+            scratch.join.note_path(path)
         return 0
 
     # Evaluation: twigs.
 
-    cdef int evaluate_twigs(self, IndexFilterScratch scratch) except -1 nogil:
-        cdef int32_t key, leaves
-        cdef size_t i, step
-        if scratch.touched_twigs.empty():
-            return 0
-        scratch.marked_at.resize(max(scratch.marked_at.size(), scratch.ends.size()), 0)
-        for i in range(scratch.touched_twigs.size()):
-            key = scratch.touched_twigs[i]
-            leaves = 0
-            for step in range(self.twigs[key].size()):
-                leaves += self.twigs[key][step].children == 0
-            if scratch.leaves_matched[key] == leaves and self.twig_matches(scratch, key):
-                self.match_key(scratch, key)
+    cdef int join_twigs(self, IndexFilterScratch scratch) except -1 nogil:
+        """Gives the join the hits of the paths that candidates have; if they are many, part by part."""
+        cdef vector[Candidate] candidates
+        cdef const int32_t* paths
+        cdef int32_t j
+        cdef size_t i
+        scratch.join.list_candidates()
+        candidates.swap(scratch.join.candidates)
+        for i in range(candidates.size()):
+            paths = self.branches.twig_paths.data(candidates[i].key)
+            for j in range(self.branches.twig_paths.count(candidates[i].key)):
+                if scratch.join.last_hit[paths[j]] < 0:
+                    self.list_elements(scratch, paths[j])
+            scratch.join.candidates.push_back(candidates[i])
+            if <int64_t>scratch.join.hits.size() >= self.note_limit or i == candidates.size() - 1:
+                scratch.join.evaluate_candidates()
+                scratch.join.candidates.clear()
+                scratch.join.forget_hits()
         return 0
 
-    cdef bint twig_matches(self, IndexFilterScratch scratch, int32_t key) except -1 nogil:
-        """From the leaves up: the elements that satisfy each step and all that is below it."""
-        cdef const vector[TwigStep]* steps = &self.twigs[key]
-        cdef const vector[int32_t]* stream
-        cdef int32_t step
-        scratch.counts[TWIGS_EVALUATED] += 1
-        if scratch.satisfied.size() < steps.size():
-            scratch.satisfied.resize(steps.size())
-        for step in range(<int32_t>steps.size()):
-            stream = &scratch.streams[self.stream_numbers.get(steps[0][step].symbol, 0)]
-            scratch.satisfied[step].assign(stream.begin(), stream.end())
-        for step in range(<int32_t>steps.size() - 1, 0, -1):  # children come after their parents
-            self.keep_parents(scratch, &steps[0][step], &scratch.satisfied[step],
-                              &scratch.satisfied[steps[0][step].parent])
-            if scratch.satisfied[steps[0][step].parent].empty():
-                return False
-        return steps[0][0].axis == DESCENDANT or scratch.satisfied[0].front() == 1
-
-    cdef int keep_parents(self, IndexFilterScratch scratch, const TwigStep* step, const vector[int32_t]* below,
-                          vector[int32_t]* above) except -1 nogil:
-        """Keeps those elements of `above` that have one of `below` where the step wants it."""
-        cdef size_t i, kept, next_below
-        cdef int32_t element
-        cdef bint keeps
-        if step.axis != DESCENDANT:
-            self.new_mark(scratch)
-            for i in range(below.size()):
-                element = below[0][i]
-                scratch.marked_at[element if step.is_condition else scratch.parents[element]] = scratch.mark
-        kept = 0
-        next_below = 0
-        for i in range(above.size()):
-            element = above[0][i]
-            if step.axis == DESCENDANT:
-                while next_below < below.size() and below[0][next_below] <= element:
-                    next_below += 1
-                keeps = next_below < below.size() and below[0][next_below] <= scratch.ends[element]
-            else:
-                keeps = scratch.marked_at[element] == scratch.mark
-            if keeps:
-                above[0][kept] = element
-                kept += 1
-        above.resize(kept)
-        return 0
-
-    cdef int new_mark(self, IndexFilterScratch scratch) except -1 nogil:
-        scratch.mark += 1
-        if scratch.mark == 0:  # wrapped after 2^32 joins: old marks must not look like new ones
-            scratch.marked_at.assign(scratch.marked_at.size(), 0)
-            scratch.mark = 1
+    cdef int list_elements(self, IndexFilterScratch scratch, int32_t path) except -1 nogil:
+        """Tells the join all elements where a path ends."""
+        cdef int32_t node = self.path_node[path]
+        cdef size_t i
+        scratch.counts[PATHS_LISTED] += 1
+        scratch.nodes.clear()
+        while node:
+            scratch.nodes.push_back(node)
+            node = self.nodes[node].parent
+        scratch.listed.assign(1, 0)
+        while scratch.nodes.size():
+            scratch.listed_above.swap(scratch.listed)
+            self.join(scratch, &self.nodes[scratch.nodes.back()], &scratch.listed_above, &scratch.listed, False)
+            scratch.nodes.pop_back()
+        for i in range(scratch.listed.size()):
+            scratch.join.note_hit(path, scratch.listed[i])
         return 0
 
 

@@ -92,7 +92,7 @@ cdef class PredicateScratch(PathScratch):
     cdef vector[uint32_t] decided_at       # by node of the XPE index: the epoch in which it needs no more evaluation
     cdef vector[vector[int32_t]] by_depth  # candidates, to be evaluated from the longest
 
-    def __cinit__(self):
+    def __cinit__(self, *args):
         self.publication = Publication()
         self.determination = Determination()
 
@@ -281,7 +281,7 @@ cdef class PredicateEngine(PathEngine):
     # The run.
 
     cdef Scratch new_scratch(self):
-        return PredicateScratch()
+        return PredicateScratch(self.branches)
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return self.begin_run(<PredicateScratch>scratch)
@@ -502,7 +502,7 @@ cdef class PredicateEngine(PathEngine):
             if not only_loose or self.is_loose[path]:
                 scratch.counts[PATHS_MATCHED] += 1
                 self.path_matched(scratch, path)
-            if not self.path_users[path].empty():
+            if self.in_twig(path):
                 is_decided = False
             path = self.expressions.next_path[path]
         if is_decided:

@@ -28,7 +28,7 @@ Deviations.
   path of n nested a's a number of copies that grows with n to the power of 3; so it is at most one copy a path node
   and open element.
 - A path that has matched is not followed any further, unless it is part of a twig.
-- Nested paths are joined while the document is read (see paths.pyx). Conditions are the last path nodes of their
+- Nested paths are joined after the document has been read (see paths.pyx). Conditions are the last path nodes of their
   paths.
 
 Takes every unordered pattern. It was the first of its kind and is here to be compared with; wins where names are
@@ -243,7 +243,7 @@ cdef class XFilter(PathEngine):
     # The run.
 
     cdef Scratch new_scratch(self):
-        return XFilterScratch()
+        return XFilterScratch(self.branches)
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return self.begin_run(<XFilterScratch>scratch)
@@ -343,7 +343,7 @@ cdef class XFilter(PathEngine):
         scratch.passed_at[node] = scratch.event
         if at.next < 0:
             scratch.counts[PATHS_MATCHED] += 1
-            if self.path_users[at.path].empty():
+            if not self.in_twig(at.path):
                 scratch.is_decided[at.path >> 6] |= <uint64_t>1 << (at.path & 63)
                 scratch.decided.push_back(at.path)
             return self.path_matched(scratch, at.path)

@@ -12,8 +12,8 @@ The paper's terms here: *NFA states* `NfaState` in nfa.pxd, *hash table of a sta
 all states, keyed by state and symbol), *//-child* `NfaState.descendant`, *run-time stack* `YFilterScratch.active` with
 `first`.
 
-Deviations. Nested paths are decomposed and joined as the paper does, but while the document is read rather than after
-it (see paths.pyx). Conditions are leaves of the paths, so that equal ones are shared like any other step; the
+Deviations. Nested paths are decomposed and joined after the document has been read, as the paper does; but a twig is
+evaluated only if all its paths matched, and what twigs share is evaluated once (see paths.pyx). Conditions are leaves of the paths, so that equal ones are shared like any other step; the
 paper's "selection postponed" evaluates them after the structure, a query at a time.
 
 Takes every unordered pattern. Wins over engines that keep a machine a query (XFilter) through prefix
@@ -86,7 +86,7 @@ cdef class YFilter(PathEngine):
     # The run.
 
     cdef Scratch new_scratch(self):
-        return YFilterScratch()
+        return YFilterScratch(self.branches)
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return self.begin_run(<YFilterScratch>scratch)
