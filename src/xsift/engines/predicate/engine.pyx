@@ -314,6 +314,7 @@ cdef class PredicateEngine(PathEngine):
             scratch.version = self.version
         if scratch.epoch == 1:  # the first document, or the epochs have wrapped
             scratch.decided_at.assign(self.expressions.nodes.size(), 0)
+            scratch.literal.matched_at.assign(scratch.literal.expressions.size(), 0)
             scratch.label_seen_at.assign(scratch.label_seen_at.size(), 0)
         if scratch.label_seen_at.size() > MOST_LABELS:
             scratch.label_numbers.clear()
@@ -438,11 +439,10 @@ cdef class PredicateEngine(PathEngine):
         return 0
 
     cdef int evaluate_listed(self, PredicateScratch scratch) except -1 nogil:
-        """Expression matching at a leaf as the paper has it: every expression, less what its organisation spares."""
+        """Expression matching at a leaf as the paper has it: every expression that did not match so far, less what is spared."""
         cdef int64_t started = self.clock()
         cdef const Cluster* cluster
         cdef size_t i
-        scratch.literal.next_path()
         if self.organisation == ACCESS_PREDICATES:
             for i in range(scratch.literal.clusters.size()):
                 cluster = &scratch.literal.clusters[i]
@@ -457,18 +457,18 @@ cdef class PredicateEngine(PathEngine):
 
     cdef int evaluate_range(self, PredicateScratch scratch, int32_t first, int32_t end) except -1 nogil:
         cdef const Expression* expressions = scratch.literal.expressions.data()
-        cdef uint32_t* covered_at = scratch.literal.covered_at.data()
-        cdef uint32_t now = scratch.literal.path
+        cdef uint32_t* matched_at = scratch.literal.matched_at.data()
         cdef int32_t i, prefix
         for i in range(first, end):
-            if covered_at[i] == now or not self.has_true_match(scratch, &expressions[i]):
+            if matched_at[i] == scratch.epoch or not self.has_true_match(scratch, &expressions[i]):
                 continue
+            matched_at[i] = scratch.epoch
             self.expression_matched(scratch, expressions[i].node, False)
             if self.organisation == BASIC:
                 continue
             prefix = expressions[i].prefix
-            while prefix >= 0 and covered_at[prefix] != now:
-                covered_at[prefix] = now
+            while prefix >= 0 and matched_at[prefix] != scratch.epoch:
+                matched_at[prefix] = scratch.epoch
                 scratch.counts[EXPRESSIONS_COVERED] += 1
                 self.expression_matched(scratch, expressions[prefix].node, False)
                 prefix = expressions[prefix].prefix

@@ -28,11 +28,9 @@ cdef class LiteralOrganisation:
     cdef vector[Expression] expressions
     cdef vector[int32_t] pids
     cdef vector[Cluster] clusters       # ACCESS_PREDICATES: in the order of `expressions`
-    cdef vector[uint32_t] covered_at    # by expression: the document path for which a longer one has settled it
-    cdef uint32_t path                  # numbers the document paths
+    cdef vector[uint32_t] matched_at    # by expression: the epoch (document) in which it matched
 
     # Lists the expressions of an index in the order in which the paper has them evaluated.
     cdef int build(self, XpeIndex index, int organisation) except -1 nogil
     cdef int append(self, XpeIndex index, int32_t node) except -1 nogil
-    cdef int next_path(self) except -1 nogil
     cdef int64_t bytes(self) noexcept

@@ -1,6 +1,6 @@
 """LiteralOrganisation: the expressions as the paper's three variants list and evaluate them (section 4.2.2).
 
-`basic` evaluates every expression on every document path, in the order in which they came. `pc` takes the longest first: one
+`basic` evaluates every expression on every document path, in the order in which they came, until it matches. `pc` takes the longest first: one
 that matches settles the expressions that are prefixes of it. `pc-ap` moreover puts expressions with the same first predicate
 next to each other: where that one, the access predicate, is not satisfied, the whole cluster is passed over.
 
@@ -65,8 +65,7 @@ cdef class LiteralOrganisation:
             while node >= 0 and place_of[node] < 0:
                 node = index.nodes[node].parent
             self.expressions[i].prefix = place_of[node] if node >= 0 else -1
-        self.covered_at.assign(self.expressions.size(), 0)
-        self.path = 0
+        self.matched_at.assign(self.expressions.size(), 0)
         return 0
 
     cdef int append(self, XpeIndex index, int32_t node) except -1 nogil:
@@ -81,13 +80,6 @@ cdef class LiteralOrganisation:
             at = index.nodes[at].parent
         return 0
 
-    cdef int next_path(self) except -1 nogil:
-        self.path += 1
-        if self.path == 0:  # wrapped: an old path must not look like a new one
-            self.covered_at.assign(self.covered_at.size(), 0)
-            self.path = 1
-        return 0
-
     cdef int64_t bytes(self) noexcept:
         return (self.expressions.capacity() * sizeof(Expression) + 4 * self.pids.capacity()
-                + self.clusters.capacity() * sizeof(Cluster) + 4 * self.covered_at.capacity())
+                + self.clusters.capacity() * sizeof(Cluster) + 4 * self.matched_at.capacity())
