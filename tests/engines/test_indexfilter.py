@@ -14,8 +14,11 @@ from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 
 
-def index(*expressions: str) -> tuple[IndexFilter, Symbols]:
-    engine, symbols = IndexFilter(), Symbols()
+EVALUATIONS = ["depth-first", "together"]
+
+
+def index(*expressions: str, evaluation: str = "depth-first") -> tuple[IndexFilter, Symbols]:
+    engine, symbols = IndexFilter(evaluation=evaluation), Symbols()
     for expression in expressions:
         engine.add(patterns(expression, symbols)[0])
     return engine, symbols
@@ -44,6 +47,17 @@ def test_index_streams() -> None:
     }
 
 
+def test_streams_are_gone_through_together_in_document_order() -> None:
+    """Each query node has its turns only while the stack above it is not empty, and ends with its first match."""
+    engine, symbols = index("//a/b", "//a//c", "/r/d/e", evaluation="together")
+    root = Element("r", [], [nested("b"), nested("c"), nested("ab"), nested("axc"), nested("ab"), nested("e")])
+    assert engine.match(root.document(symbols)).tolist() == [0, 1]
+    counters = engine.counters()
+    # r once; three a's; of the b's and c's the first inside an a each; no d, and so no e.
+    assert counters["elements read"] == 1 + 3 + 1 + 1
+    assert counters["leaps"] == 2
+
+
 def test_a_prefix_is_joined_once_and_a_query_stops_at_its_first_match() -> None:
     engine, symbols = index(*(f"//a/b/{name}" for name in "cdef"))
     root = Element("r", [], [nested("abc") for _ in range(50)])
@@ -53,8 +67,9 @@ def test_a_prefix_is_joined_once_and_a_query_stops_at_its_first_match() -> None:
     assert counters["elements read"] <= 50 + 50 + 2  # all a's, all b's, the first c
 
 
-def test_elements_that_cannot_match_are_leapt_over() -> None:
-    engine, symbols = index("//a/b")
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_elements_that_cannot_match_are_leapt_over(evaluation: str) -> None:
+    engine, symbols = index("//a/b", evaluation=evaluation)
     root = Element("r", [], [Element("b") for _ in range(1000)])
     root.children.append(nested("ab"))
     assert engine.match(root.document(symbols)).tolist() == [0]
@@ -81,8 +96,9 @@ def test_elements_that_cannot_match_are_leapt_over() -> None:
         ("/*[b][c]", Element("r", [], [Element("a", [], [Element("b"), Element("c")])]), False),
     ],
 )
-def test_cases(expression: str, document: Element, expected: bool) -> None:
-    engine, symbols = index(expression)
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_cases(expression: str, document: Element, expected: bool, evaluation: str) -> None:
+    engine, symbols = index(expression, evaluation=evaluation)
     assert bool(engine.match(document.document(symbols)).size) == expected
 
 
@@ -93,8 +109,9 @@ def test_twigs_are_evaluated_only_if_all_their_paths_match() -> None:
     assert engine.counters()["twigs evaluated"] == 1
 
 
-def test_a_long_path_does_not_recurse() -> None:
-    engine, symbols = index("/a" * 300, "//a" * 300)
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+def test_a_long_path_does_not_recurse(evaluation: str) -> None:
+    engine, symbols = index("/a" * 300, "//a" * 300, evaluation=evaluation)
     assert engine.match(nested("a" * 299).document(symbols)).tolist() == []
     assert engine.match(nested("a" * 300).document(symbols)).tolist() == [0, 1]
 
@@ -107,16 +124,19 @@ def test_events_that_are_no_document() -> None:
     assert engine.match(RecordedEvents([a, b])).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize("linear", [True, False])
-def test_random_documents(linear: bool) -> None:
+def test_random_documents(linear: bool, evaluation: str) -> None:
     for seed in range(6):
-        assert differences(IndexFilter(), random.Random(seed), 12, linear=linear) == []
+        assert differences(IndexFilter(evaluation=evaluation), random.Random(seed), 12, linear=linear) == []
 
 
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize("linear", [True, False])
-def test_recursive_documents(linear: bool) -> None:
+def test_recursive_documents(linear: bool, evaluation: str) -> None:
     for seed in range(12):
-        assert recursive_differences(IndexFilter(), random.Random(seed), 4, linear=linear) == []
+        engine = IndexFilter(evaluation=evaluation)
+        assert recursive_differences(engine, random.Random(seed), 4, linear=linear) == []
 
 
 def test_ordered_twigs_are_refused() -> None:

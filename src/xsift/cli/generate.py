@@ -58,6 +58,7 @@ _SUBSCRIPTIONS = _SHARED | {
     "number": "how many subscriptions",
     "maximum_depth": "L: at most N steps",
     "minimum_depth": "at least N steps",
+    "stop_odds": "the probability that a path ends with a step and goes no deeper",
     "wildcard_odds": "W: probability that a step is *",
     "descendant_odds": "DO: probability that a step is reached by //",
     "name_skew": "Zipf's skew of the choice of a child; 0 makes all equally likely",

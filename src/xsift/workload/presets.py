@@ -230,6 +230,7 @@ _LIST = (
             maximum_depth=6,
             wildcard_odds=0.2,
             descendant_odds=0.2,
+            stop_odds=0.15,  # the paper shows that covering pays here, so some expressions are prefixes of others
             distinct=True,
         ),
         (

@@ -51,6 +51,8 @@ class SubscriptionParameters:
     """L: no path has more steps, those of a nested path counted from the root."""
     minimum_depth: int = 1
     """No main path has fewer steps."""
+    stop_odds: float = 0.0
+    """The probability that a main path ends with a step, and goes no deeper: then some paths are prefixes of others."""
     wildcard_odds: float = 0.2
     """W: the probability that a step is `*`."""
     descendant_odds: float = 0.2
@@ -85,6 +87,7 @@ class SubscriptionParameters:
         check_whole("number", self.number, 0, 10**9)
         check_whole("maximum_depth", self.maximum_depth, 1, 100)
         check_whole("minimum_depth", self.minimum_depth, 1, self.maximum_depth)
+        check_range("stop_odds", self.stop_odds, 0, 0.99)
         check_range("wildcard_odds", self.wildcard_odds, 0, 1)
         check_range("descendant_odds", self.descendant_odds, 0, 1)
         check_range("name_skew", self.name_skew, 0, 10)

@@ -146,7 +146,7 @@ class Walks:
         depth = self.depth
         batch = Batch(self, np.zeros((BATCH, (1 + self.parameters.nested_paths) * depth), dtype=np.int64))
         levels = np.zeros(BATCH, dtype=np.int64)
-        main = self._walk(np.full(BATCH, self.graph.root), levels, np.full(BATCH, depth), is_nested=False)
+        main = self._walk(np.full(BATCH, self.graph.root), levels, self._limits(), is_nested=False)
         batch.put(0, main, levels)
         batch.fine &= main.lengths >= self.parameters.minimum_depth
         for path in range(1, 1 + self.parameters.nested_paths):
@@ -154,6 +154,14 @@ class Walks:
         for _ in range(self.parameters.conditions):
             self._condition(batch)
         return batch
+
+    def _limits(self) -> Integers:
+        """How deep each walk of a batch may go."""
+        odds, least = self.parameters.stop_odds, self.parameters.minimum_depth
+        if not odds:
+            return np.full(BATCH, self.depth)
+        steps = 1 + np.floor(np.log1p(-self._units(BATCH)) / np.log1p(-odds))
+        return np.clip(steps, least, self.depth).astype(np.int64)
 
     def _units(self, size: int) -> Floats:
         """Random numbers from 0 up to, but not including, 1."""

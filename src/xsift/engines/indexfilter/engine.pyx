@@ -13,11 +13,16 @@ The paper's terms here. *Prefix tree* `QueryNode`; *index stream* of a query nod
 elements as numbers in document order (an element's *start*), with `ends` (the last element inside it) and `levels`;
 *stack* of a query node `ancestors`: the elements of the node above that contain the element at hand.
 
+Two ways to evaluate, by the option `evaluation`.
+- "together": the streams of all query nodes are gone through together, in document order, as the paper has it. Each
+  query node has a place in its stream and a stack of the elements found for it that are still open; the node whose next
+  element comes first has its turn. A node has turns only while the stack above it is not empty, and leaps in its stream
+  when that one gets its first element. A node without children ends with its first element.
+- "depth-first", the default, is ours: the tree is walked depth first, and each node's stream is joined with the
+  elements found for the node above it, which are kept for the way down. Each stream is read once a query node, from left to
+  right, with the same leaps. It needs no order among query nodes, and so no priority queue.
+
 Deviations.
-- The paper's algorithm goes through all streams together, in document order, and finds all matches. Here the tree
-  is walked depth first and each node's stream is joined with the elements found for the node above it, which are
-  kept for the way down. Each stream is still read once a query node, from left to right, and leaps where the stack
-  is empty; a node without children stops at its first element.
 - The paper has no wildcards. As in the comparison by Hou and Jacobsen, the stream of `*` has every element.
 - A condition is the stream of the elements for which it holds.
 - Twigs. Paths are matched first, each to its first element. A twig all of whose paths match goes to the shared join of
@@ -50,8 +55,36 @@ cdef struct QueryNode:
     int32_t previous
     int32_t path          # the path that ends here, or -1
     symbol_t symbol
+    int32_t depth         # 0 for the root
     uint8_t axis
     uint8_t is_condition
+
+cdef extern from * nogil:
+    """
+    #include <queue>
+    #include <vector>
+    namespace {
+    // A query node whose turn comes with an element. For the same element, a node before those below it: a condition is
+    // about the element that was just found for the node above.
+    struct Turn {
+        int32_t element, depth, node;
+        bool operator<(const Turn& other) const {  // the least is on top of the queue
+            return element != other.element ? element > other.element : depth > other.depth;
+        }
+    };
+    using Turns = std::priority_queue<Turn>;
+    }
+    """
+    cdef struct Turn:
+        int32_t element
+        int32_t depth
+        int32_t node
+
+    cdef cppclass Turns:
+        bint empty()
+        const Turn& top()
+        void pop()
+        void push(const Turn& turn) except +
 
 cdef enum Counter:
     NODES_VISITED
@@ -69,6 +102,13 @@ cdef class IndexFilterScratch(PathScratch):
     cdef vector[vector[int32_t]] found        # by depth: the elements of the query node there, ascending
     cdef vector[int32_t] cursor               # by depth: the next child to visit
     cdef vector[int32_t] ancestors            # elements of the node above that contain the element at hand
+    # All streams together.
+    cdef Turns turns                          # of the query nodes that wait for one
+    cdef vector[uint8_t] waits                # by query node: whether it does
+    cdef vector[int32_t] places               # by query node: the next element in its stream
+    cdef vector[vector[int32_t]] stacks       # by query node: the elements found for it that are open
+    cdef vector[uint32_t] visited_at          # by query node: the epoch in which the three were made ready for it
+    cdef vector[uint32_t] reported_at         # by path: the epoch in which its first match was reported
     # A path whose elements are listed.
     cdef vector[int32_t] nodes                # its query nodes, the last one first
     cdef vector[int32_t] listed
@@ -82,6 +122,7 @@ cdef class IndexFilter(PathEngine):
     paper = "Bruno, Gravano, Koudas, Srivastava: Navigation- vs. index-based XML multi-query processing (ICDE 2003)"
     wins = "few patterns over large documents"
     caveat = "keeps an index of the whole document, and answers only at its end"
+    options = {"evaluation": ("depth-first", "together")}
     counter_names = ("query nodes visited", "elements read", "leaps", "paths matched", "paths listed")
 
     cdef vector[QueryNode] nodes          # node 0 is the root
@@ -90,11 +131,16 @@ cdef class IndexFilter(PathEngine):
     cdef vector[int32_t] path_node        # by path
     cdef FlatMap[int32_t] stream_numbers  # symbol -> stream
     cdef int32_t stream_count
+    cdef bint goes_together
+
+    def __init__(self, **options):
+        self.goes_together = self._option(options, "evaluation") == "together"
+        self._no_options(options)
 
     def __cinit__(self, *args, **options):
         self.free_node = -1
         self.stream_count = 1
-        self.nodes.push_back(QueryNode(0, -1, -1, -1, -1, -1, ANY, 0, 0))
+        self.nodes.push_back(QueryNode(0, -1, -1, -1, -1, -1, ANY, 0, 0, 0))
 
     # The prefix tree.
 
@@ -136,8 +182,8 @@ cdef class IndexFilter(PathEngine):
         cdef QueryNode made
         if node >= 0:
             return node
-        made = QueryNode(self.stream_of(step.symbol), parent, -1, sibling, -1, -1, step.symbol, step.axis,
-                         step.is_condition)
+        made = QueryNode(self.stream_of(step.symbol), parent, -1, sibling, -1, -1, step.symbol,
+                         self.nodes[parent].depth + 1, step.axis, step.is_condition)
         node = self.free_node
         if node >= 0:
             self.free_node = self.nodes[node].parent
@@ -203,7 +249,10 @@ cdef class IndexFilter(PathEngine):
                 index += 4 * scratch.streams[i].capacity() + sizeof(vector[int32_t])
             for i in range(scratch.found.size()):
                 walk += 4 * scratch.found[i].capacity() + sizeof(vector[int32_t])
-            walk += 4 * (scratch.nodes.capacity() + scratch.listed.capacity() + scratch.listed_above.capacity())
+            for i in range(scratch.stacks.size()):
+                walk += 4 * scratch.stacks[i].capacity() + sizeof(vector[int32_t])
+            walk += 4 * (scratch.nodes.capacity() + scratch.listed.capacity() + scratch.listed_above.capacity()
+                         + scratch.reported_at.capacity() + scratch.places.capacity() + scratch.visited_at.capacity())
         sizes = PathEngine.memory(self)
         sizes["prefix tree"] = (self.nodes.capacity() * sizeof(QueryNode) + self.children.bytes()
                                 + self.stream_numbers.bytes() + 4 * self.path_node.capacity())
@@ -228,6 +277,9 @@ cdef class IndexFilter(PathEngine):
         scratch.ends.assign(1, 0)
         scratch.join.elements.assign(1, OpenedElement(0, 0, ANY))
         scratch.join.innermost = 0
+        scratch.reported_at.resize(self.path_steps.size(), 0)
+        if scratch.epoch == 1:  # the first document, or the epochs have wrapped
+            scratch.reported_at.assign(self.path_steps.size(), 0)
         return 0
 
     cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
@@ -269,9 +321,6 @@ cdef class IndexFilter(PathEngine):
     # Evaluation: paths.
 
     cdef int evaluate(self, IndexFilterScratch scratch) except -1 nogil:
-        """Walks the prefix tree depth first, below query nodes that have an element."""
-        cdef int32_t depth = 0
-        cdef int32_t node
         cdef size_t i
         while scratch.join.innermost:  # the document broke off: what is open goes to where it did
             scratch.ends[scratch.join.innermost] = <int32_t>scratch.ends.size() - 1
@@ -279,8 +328,121 @@ cdef class IndexFilter(PathEngine):
         for i in range(scratch.streams.size()):  # conditions on text come at end tags, out of document order
             if not is_sorted(scratch.streams[i].begin(), scratch.streams[i].end()):
                 sort(scratch.streams[i].begin(), scratch.streams[i].end())
-        self.make_room(scratch, 0, self.nodes[0].first_child)
         scratch.ends[0] = <int32_t>scratch.ends.size() - 1
+        return self.merge_streams(scratch) if self.goes_together else self.walk(scratch)
+
+    # All streams together.
+
+    cdef int merge_streams(self, IndexFilterScratch scratch) except -1 nogil:
+        """Gives query nodes their turns, in document order."""
+        cdef int32_t node
+        scratch.waits.resize(self.nodes.size(), 0)
+        scratch.places.resize(self.nodes.size(), 0)
+        scratch.stacks.resize(self.nodes.size())
+        scratch.visited_at.resize(self.nodes.size(), 0)
+        if scratch.epoch == 1:  # the first document, or the epochs have wrapped
+            scratch.visited_at.assign(self.nodes.size(), 0)
+        while not scratch.turns.empty():  # an evaluation that broke off for want of memory
+            scratch.turns.pop()
+        self.make_ready(scratch, 0)
+        self.found_for(scratch, 0, 0)
+        while not scratch.turns.empty():
+            node = scratch.turns.top().node
+            scratch.turns.pop()
+            scratch.waits[node] = 0
+            self.take_turn(scratch, node)
+        return 0
+
+    cdef int take_turn(self, IndexFilterScratch scratch, int32_t node) except -1 nogil:
+        """The next element of a node's stream: is it below one that is on the stack of the node above?"""
+        cdef const QueryNode* it = &self.nodes[node]
+        cdef vector[int32_t]* above = &scratch.stacks[it.parent]
+        cdef int32_t element = scratch.streams[it.stream][scratch.places[node]]
+        cdef size_t top
+        cdef bint fits
+        scratch.counts[ELEMENTS_READ] += 1
+        while above.size() and scratch.ends[above.back()] < element:
+            above.pop_back()
+        top = above.size()
+        if top and not it.is_condition and above[0][top - 1] == element:
+            top -= 1  # it was just found for the node above: an element is not below itself
+        if it.is_condition:
+            fits = top > 0 and above[0][top - 1] == element
+        else:
+            fits = top > 0 and (it.axis == DESCENDANT
+                                or scratch.join.elements[element].parent == above[0][top - 1])
+        scratch.places[node] += 1
+        if fits:
+            if it.path >= 0 and scratch.stacks[node].empty() and not self.is_reported(scratch, it.path):
+                self.first_match(scratch, it.path)
+            if it.first_child < 0:
+                return 0  # the first match is enough
+            self.found_for(scratch, node, element)
+        if above.size():
+            self.wait_for_turn(scratch, node, above[0][0])
+        return 0
+
+    cdef bint is_reported(self, IndexFilterScratch scratch, int32_t path) noexcept nogil:
+        return scratch.reported_at[path] == scratch.epoch
+
+    cdef int found_for(self, IndexFilterScratch scratch, int32_t node, int32_t element) except -1 nogil:
+        """Puts an element on a node's stack, and has the nodes below it wait for their turns."""
+        cdef vector[int32_t]* stack = &scratch.stacks[node]
+        cdef int32_t child = self.nodes[node].first_child
+        while stack.size() and scratch.ends[stack.back()] < element:
+            stack.pop_back()
+        stack.push_back(element)
+        while child >= 0:
+            scratch.counts[NODES_VISITED] += 1
+            if scratch.visited_at[child] != scratch.epoch:
+                self.make_ready(scratch, child)
+            if not scratch.waits[child]:
+                self.leap(scratch, child, element if self.nodes[child].is_condition else element + 1)
+                self.wait_for_turn(scratch, child, stack[0][0])
+            child = self.nodes[child].next
+        return 0
+
+    cdef int leap(self, IndexFilterScratch scratch, int32_t node, int32_t least) except -1 nogil:
+        """Passes over the elements of a node's stream that are before `least`."""
+        cdef const int32_t* stream = scratch.streams[self.nodes[node].stream].data()
+        cdef size_t size = scratch.streams[self.nodes[node].stream].size()
+        cdef size_t place = scratch.places[node]
+        if place < size and stream[place] < least:
+            scratch.places[node] = <int32_t>(lower_bound(stream + place, stream + size, least) - stream)
+            scratch.counts[LEAPS] += 1
+        return 0
+
+    cdef int wait_for_turn(self, IndexFilterScratch scratch, int32_t node, int32_t outermost) except -1 nogil:
+        """Unless the rest of a node's stream is behind the outermost element on the stack above it."""
+        cdef const vector[int32_t]* stream = &scratch.streams[self.nodes[node].stream]
+        cdef Turn turn
+        if <size_t>scratch.places[node] >= stream.size():
+            return 0
+        turn.element = stream[0][scratch.places[node]]
+        if turn.element > scratch.ends[outermost]:
+            return 0
+        if self.nodes[node].first_child < 0 and self.is_reported(scratch, self.nodes[node].path):
+            return 0
+        turn.depth = self.nodes[node].depth
+        turn.node = node
+        scratch.turns.push(turn)
+        scratch.waits[node] = 1
+        return 0
+
+    cdef void make_ready(self, IndexFilterScratch scratch, int32_t node) noexcept nogil:
+        """For a document that comes to this query node for the first time."""
+        scratch.visited_at[node] = scratch.epoch
+        scratch.waits[node] = 0
+        scratch.places[node] = 0
+        scratch.stacks[node].clear()
+
+    # Depth first.
+
+    cdef int walk(self, IndexFilterScratch scratch) except -1 nogil:
+        """Walks the prefix tree depth first, below query nodes that have an element."""
+        cdef int32_t depth = 0
+        cdef int32_t node
+        self.make_room(scratch, 0, self.nodes[0].first_child)
         scratch.found[0].assign(1, 0)
         while depth >= 0:
             node = scratch.cursor[depth]
@@ -358,6 +520,7 @@ cdef class IndexFilter(PathEngine):
 
     cdef int first_match(self, IndexFilterScratch scratch, int32_t path) except -1 nogil:
         scratch.counts[PATHS_MATCHED] += 1
+        scratch.reported_at[path] = scratch.epoch
         self.path_found(scratch, path)
         if self.in_twig(path):
             scratch.join.note_path(path)

@@ -11,8 +11,7 @@ cdef struct XpeNode:
     int32_t access      # the pid of the first predicate of the sequence: the access predicate
     int32_t first_path  # the first of the expressions whose last predicate this is, -1: none
     int32_t uses        # children and expressions
-    int32_t cluster     # where it is a candidate, if it has expressions ...
-    int32_t place       # ... and where in it
+    int32_t place       # in `ending`, if it has expressions
 
 
 # The working sets of Figure 2; one a thread.
@@ -33,13 +32,7 @@ cdef class XpeIndex:
     cdef FlatMap[int32_t] children               # pack(node or -1, pid) -> node
     cdef vector[int32_t] next_path               # by path: the next one of its node, or -1
     cdef vector[int32_t] path_node               # by path
-    # Nodes with expressions, by their last predicate; with access predicates, also by their first.
-    cdef vector[vector[int32_t]] cluster_nodes
-    cdef vector[int32_t] cluster_access          # -1: none
-    cdef vector[int32_t] free_clusters
-    cdef FlatMap[int32_t] cluster_of             # pack(last pid, access pid or -1) -> cluster
-    cdef vector[vector[int32_t]] clusters_of_pid
-    cdef bint has_access
+    cdef vector[vector[int32_t]] ending          # by pid: the nodes with expressions that end in it
     cdef readonly int32_t deepest                # no node is deeper
     cdef readonly Py_ssize_t expression_count    # nodes with expressions
 

@@ -2,9 +2,8 @@
 
 An expression (XPE) is a sequence of predicates. The XPE index (section 4.2.2, Figure 3) is the tree of these
 sequences: a prefix of an expression is its node's ancestor, which is what prefix covering needs. A node whose
-sequence is some expression is a candidate when its last predicate has a new result; candidates are listed by that
-predicate, and with access predicates in clusters that share the first predicate, so that a whole cluster is ruled
-out by one look.
+sequence is some expression is a candidate when its last predicate has a new result: candidates are listed by that
+predicate. The paper's own ways to list expressions are in literal.pyx.
 
 Occurrence determination (section 4.2.1, Figure 2) looks for one pair of occurrence numbers in the result of each
 predicate such that each pair begins where the one before ends.
@@ -80,9 +79,8 @@ def occurrence_determination(results):
 cdef class XpeIndex:
     """The tree of predicate sequences, and the lists of candidates."""
 
-    def __cinit__(self, bint has_access):
+    def __cinit__(self):
         self.free_node = -1
-        self.has_access = has_access
 
     cdef int insert(self, int32_t path, PredicateIndex index, const vector[Predicate]& encoding) except -1:
         cdef int32_t node = -1
@@ -122,6 +120,7 @@ cdef class XpeIndex:
             self.children.erase(pack(parent, self.nodes[node].pid))
             index.release(self.nodes[node].pid)
             self.nodes[node].parent = self.free_node
+            self.nodes[node].first_path = -1
             self.free_node = node
             node = parent
             if node >= 0:
@@ -130,7 +129,7 @@ cdef class XpeIndex:
 
     cdef int32_t child(self, int32_t parent, int32_t pid) except -1:
         """A new node."""
-        cdef XpeNode made = XpeNode(pid, parent, 1, pid, -1, 0, -1, -1)
+        cdef XpeNode made = XpeNode(pid, parent, 1, pid, -1, 0, -1)
         cdef int32_t node = self.free_node
         if parent >= 0:
             made.depth = self.nodes[parent].depth + 1
@@ -148,52 +147,25 @@ cdef class XpeIndex:
 
     cdef int list_node(self, int32_t node) except -1:
         cdef int32_t pid = self.nodes[node].pid
-        cdef int32_t access = self.nodes[node].access if self.has_access else -1
-        cdef int32_t cluster = self.cluster_of.get(pack(pid, access), -1)
-        if cluster < 0:
-            if self.free_clusters.size():
-                cluster = self.free_clusters.back()
-                self.free_clusters.pop_back()
-            else:
-                cluster = <int32_t>self.cluster_nodes.size()
-                self.cluster_nodes.resize(cluster + 1)
-                self.cluster_access.push_back(-1)
-            self.cluster_access[cluster] = access
-            self.cluster_of.put(pack(pid, access), cluster)
-            if self.clusters_of_pid.size() <= <size_t>pid:
-                self.clusters_of_pid.resize(pid + 1)
-            self.clusters_of_pid[pid].push_back(cluster)
-        self.nodes[node].cluster = cluster
-        self.nodes[node].place = <int32_t>self.cluster_nodes[cluster].size()
-        self.cluster_nodes[cluster].push_back(node)
+        if self.ending.size() <= <size_t>pid:
+            self.ending.resize(pid + 1)
+        self.nodes[node].place = <int32_t>self.ending[pid].size()
+        self.ending[pid].push_back(node)
         self.expression_count += 1
         return 0
 
     cdef int unlist_node(self, int32_t node) except -1:
-        cdef int32_t cluster = self.nodes[node].cluster
-        cdef vector[int32_t]* listed = &self.cluster_nodes[cluster]
-        cdef vector[int32_t]* clusters = &self.clusters_of_pid[self.nodes[node].pid]
+        cdef vector[int32_t]* listed = &self.ending[self.nodes[node].pid]
         cdef int32_t last = listed.back()
-        cdef size_t i = 0
         listed[0][self.nodes[node].place] = last
         self.nodes[last].place = self.nodes[node].place
         listed.pop_back()
         self.expression_count -= 1
-        if listed.empty():
-            self.cluster_of.erase(pack(self.nodes[node].pid, self.cluster_access[cluster]))
-            self.free_clusters.push_back(cluster)
-            while clusters[0][i] != cluster:
-                i += 1
-            clusters[0][i] = clusters.back()
-            clusters.pop_back()
         return 0
 
     cdef int64_t bytes(self) noexcept:
-        cdef int64_t size = self.nodes.capacity() * sizeof(XpeNode) + self.children.bytes() + self.cluster_of.bytes()
+        cdef int64_t size = self.nodes.capacity() * sizeof(XpeNode) + self.children.bytes()
         cdef size_t i
-        for i in range(self.cluster_nodes.size()):
-            size += 4 * self.cluster_nodes[i].capacity() + sizeof(vector[int32_t])
-        for i in range(self.clusters_of_pid.size()):
-            size += 4 * self.clusters_of_pid[i].capacity() + sizeof(vector[int32_t])
-        return size + 4 * (self.next_path.capacity() + self.path_node.capacity() + self.cluster_access.capacity()
-                           + self.free_clusters.capacity())
+        for i in range(self.ending.size()):
+            size += 4 * self.ending[i].capacity() + sizeof(vector[int32_t])
+        return size + 4 * (self.next_path.capacity() + self.path_node.capacity())
