@@ -8,7 +8,7 @@ import pytest
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, nested
-from xsift.document.events import Document
+from xsift.document.events import RecordedEvents
 from xsift.engines import create
 from xsift.engines.base import Engine
 from xsift.xpath import Symbols, patterns
@@ -100,7 +100,7 @@ def test_notes_are_bounded_however_long_the_document(name: str) -> None:
         engine.note_limit = 1000
         r, x, a, b, y = (symbols.element(name) for name in "rxaby")
         codes = [r, x, -1, *([a, b, -1, -1] * (repeats // 2)), y, -1, -1]
-        assert engine.match(Document(codes)).tolist() == [0, 3, 4]
+        assert engine.match(RecordedEvents(codes)).tolist() == [0, 3, 4]
         sizes.append(engine.memory()["run-time join"])
     assert sizes[1] <= sizes[0] + 1000
 
