@@ -25,6 +25,7 @@
 #include "number.hpp"
 #include "number_text.hpp"
 #include "scratch.hpp"
+#include "text_functions.hpp"
 
 namespace xsift {
 
@@ -1087,11 +1088,10 @@ class Evaluator {
             case FUNCTION_NAME: return qualified_name(first_of(arg(it, 0), context));
             case FUNCTION_NAMESPACE_URI: return namespace_uri(first_of(arg(it, 0), context));
             case FUNCTION_NORMALIZE_SPACE: return normalized(string(arg(it, 0), context));
-            case FUNCTION_SUBSTRING: return substring(it, context);
+            case FUNCTION_SUBSTRING: return substring_of(it, context);
             case FUNCTION_SUBSTRING_BEFORE:
             case FUNCTION_SUBSTRING_AFTER: return divided(it, context);
-            default:
-                return translated(string(arg(it, 0), context), string(arg(it, 1), context), string(arg(it, 2), context));
+            default: return translated(it, context);
         }
     }
 
@@ -1159,95 +1159,27 @@ class Evaluator {
         return {result, length};
     }
 
-    static size_t character_size(char first) {
-        const unsigned char c = static_cast<unsigned char>(first);
-        return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    }
-
-    // substring(): positions are rounded, and count characters from 1.
-    std::string_view substring(const Expression& it, const Context& context) {
-        constexpr double MOST = std::numeric_limits<int>::max();
+    std::string_view substring_of(const Expression& it, const Context& context) {
         const std::string_view text = string(arg(it, 0), context);
-        const double start = nearest(number(arg(it, 1), context));
-        int64_t first = 1, end = int64_t(MOST);
-        if (!(start < MOST)) first = int64_t(MOST);
-        else if (start >= 1) first = int64_t(start);
-        if (it.count == 3) {
-            const double stop = start + nearest(number(arg(it, 2), context));
-            if (!(stop >= 1)) end = 1;
-            else if (stop < MOST) end = int64_t(stop);
-        }
+        const double from = number(arg(it, 1), context);
         charge_text(text.size());
-        if (first >= end) return {};
-        size_t begin = 0;
-        for (int64_t i = 1; i < first && begin < text.size(); ++i) begin += character_size(text[begin]);
-        if (begin >= text.size()) return {};
-        size_t stop = begin;
-        for (int64_t i = first; i < end && stop < text.size(); ++i) stop += character_size(text[stop]);
-        return text.substr(begin, stop - begin);
+        return substring(text, from, it.count == 3, it.count == 3 ? number(arg(it, 2), context) : 0);
     }
 
-    static double nearest(double value) {
-        const double down = std::floor(value);
-        return value - down >= 0.5 ? down + 1 : down;
-    }
-
-    // substring-before() and substring-after().
     std::string_view divided(const Expression& it, const Context& context) {
-        const std::string_view text = string(arg(it, 0), context), mark_text = string(arg(it, 1), context);
-        const bool before = it.detail == FUNCTION_SUBSTRING_BEFORE;
-        charge_text(text.size() + mark_text.size());
-        if (mark_text.empty()) return before ? std::string_view() : text;
-        const void* found = memmem(text.data(), text.size(), mark_text.data(), mark_text.size());
-        if (!found) return {};
-        const size_t place = size_t(static_cast<const char*>(found) - text.data());
-        return before ? text.substr(0, place) : text.substr(place + mark_text.size());
+        const std::string_view text = string(arg(it, 0), context), divider = string(arg(it, 1), context);
+        charge_text(text.size() + divider.size());
+        return divide(text, divider, it.detail == FUNCTION_SUBSTRING_BEFORE);
     }
 
-    std::string_view translated(std::string_view text, std::string_view from, std::string_view to) {
-        bool is_ascii = true;
-        for (const char c : from) is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
-        for (const char c : to) is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
+    std::string_view translated(const Expression& it, const Context& context) {
+        const std::string_view text = string(arg(it, 0), context);
+        const std::string_view from = string(arg(it, 1), context), to = string(arg(it, 2), context);
         charge_text(from.size() + to.size() + 128);
-        return is_ascii ? translated_ascii(text, from, to) : translated_any(text, from, to);
-    }
-
-    std::string_view translated_ascii(std::string_view text, std::string_view from, std::string_view to) {
-        unsigned char table[128];  // what becomes of a character; 255: it is left out
-        for (int c = 0; c < 128; ++c) table[c] = static_cast<unsigned char>(c);
-        for (size_t i = from.size(); i-- > 0;)  // of two mappings the first counts
-            table[static_cast<unsigned char>(from[i])] = i < to.size() ? static_cast<unsigned char>(to[i]) : 255;
-        charge_text(text.size() * 2);
-        char* result = arena.take(text.size());
-        size_t length = 0;
-        for (const char c : text) {
-            const unsigned char byte = static_cast<unsigned char>(c);
-            if (byte >= 0x80) result[length++] = c;
-            else if (table[byte] != 255) result[length++] = char(table[byte]);
-        }
-        return {result, length};
-    }
-
-    std::string_view translated_any(std::string_view text, std::string_view from, std::string_view to) {
-        std::unordered_map<std::string_view, std::string_view> table;
-        size_t target = 0;
-        for (size_t at = 0; at < from.size();) {
-            const size_t size = character_size(from[at]);
-            const size_t target_size = target < to.size() ? character_size(to[target]) : 0;
-            table.emplace(from.substr(at, size), to.substr(target, target_size));
-            charge(4);
-            at += size;
-            target += target_size;
-        }
-        std::string result;
-        for (size_t at = 0; at < text.size();) {
-            const size_t size = character_size(text[at]);
-            const auto found = table.find(text.substr(at, size));
-            charge(2);
-            result.append(found == table.end() ? text.substr(at, size) : found->second);
-            at += size;
-        }
-        return arena.copy(result);
+        const Translation translation(from, to);
+        charge_text(translation.is_plain() ? 2 * text.size() : 32 * (text.size() + from.size()));
+        char* result = arena.take(translation.most_bytes(text.size()));
+        return {result, translation.apply(text, result)};
     }
 };
 
