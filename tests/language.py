@@ -109,9 +109,20 @@ class ExpressionMaker:
                 f"normalize-space({subject}) {self.rng.choice(['=', '!='])} {string}",
                 f"contains(normalize-space({subject}), {string})",
                 f"number({subject}) {operator} {self.rng.choice(NUMBERS)}",
+                f"{self.transformed(subject)} {operator} {self.operand()}",
+                f"contains({self.transformed(subject)}, {string})",
+                f"string-length({self.transformed(subject)}) {operator} {self.rng.choice(NUMBERS)}",
                 f"string({subject}) = {string}",
             ]
         )
+
+    def transformed(self, subject: str) -> str:
+        return self.rng.choice(
+            [f"translate({subject}, 'ab1', 'AB')", f"substring({subject}, {self.rng.choice(NUMBERS)}, 1.5)",
+             f"substring({subject}, 2)", f"substring-before({subject}, 'a')", f"substring-after({subject}, '1')",
+             f"concat('1', {subject}, '')", f"translate(normalize-space({subject}), ' ', '.')",
+             f"normalize-space(translate({subject}, '-', ' '))"]
+        )  # fmt: skip
 
 
 def random_xml(rng: random.Random, size: int = 20) -> str:

@@ -72,6 +72,7 @@ class Condition:
     number: float
     attribute: str
     text: str
+    recipe: bytes = b""
 
     @staticmethod
     @cache
@@ -79,7 +80,13 @@ class Condition:
         assert key[:1] == b"C"
         (value,) = struct.unpack_from("=d", key, 7)
         (length,) = struct.unpack_from("=I", key, 15)
-        return Condition(*key[1:7], value, key[19 : 19 + length].decode(), key[19 + length :].decode())
+        attribute, rest, recipe = key[19 : 19 + length].decode(), key[19 + length :], b""
+        head = bytearray(key[1:7])
+        if head[2] & 0x80:
+            head[2] &= 0x7F
+            (length,) = struct.unpack_from("=I", rest)
+            recipe, rest = rest[4 : 4 + length], rest[4 + length :]
+        return Condition(*head, value, attribute, rest.decode(), recipe)
 
     def values(self, element: etree._Element) -> list[str]:
         if self.subject == 0:
@@ -104,6 +111,7 @@ class Condition:
     def _passes(self, value: str) -> bool:
         if self.comparison == 0:
             return True
+        value = changed(value, self.recipe)
         operand: object = self.text
         found: object = value
         if self.transform in (1, 3):
@@ -117,6 +125,43 @@ class Condition:
         operator = _OPERATORS[self.comparison]
         assert operator is not None
         return bool(operator(found, operand))
+
+
+def changed(value: str, recipe: bytes) -> str:
+    """What a recipe (recipe.hpp) makes of a value, by lxml's functions."""
+    while recipe:
+        change, recipe = recipe[:1], recipe[1:]
+        if change == b"N":
+            value = str(_function("normalize-space($value)")(_NOTHING, value=value))
+            continue
+        if change == b"S":
+            start, length, has_length = struct.unpack_from("=ddB", recipe)
+            recipe = recipe[17:]
+            call = "substring($value, $start, $length)" if has_length else "substring($value, $start)"
+            value = str(_function(call)(_NOTHING, value=value, start=start, length=length))
+            continue
+        operands = []
+        for _ in range(2 if change in b"TC" else 1):
+            (size,) = struct.unpack_from("=I", recipe)
+            operands.append(recipe[4 : 4 + size].decode())
+            recipe = recipe[4 + size :]
+        one, other = operands[0], operands[-1]
+        call = {
+            b"T": "translate($value, $one, $other)",
+            b"B": "substring-before($value, $one)",
+            b"A": "substring-after($value, $one)",
+            b"C": "concat($one, $value, $other)",
+        }[change]
+        value = str(_function(call)(_NOTHING, value=value, one=one, other=other))
+    return value
+
+
+_NOTHING = etree.fromstring("<nothing/>")
+
+
+@cache
+def _function(call: str) -> etree.XPath:
+    return etree.XPath(call)
 
 
 class Tree:

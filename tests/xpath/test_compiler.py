@@ -290,8 +290,18 @@ a[string(@i) = true()]                  //a[@i != '']
 a[string(@i) = false()]                 //a[not(@i != '')]
 a['x']                                  //a
 a['']                                   never
-a[concat(@i, 'x') = 'yx']               //a ?
-a[substring(@i, 1, 1) = 'x']            //a ?
+a[concat(@i, 'x') = 'yx']               //a[concat('', @i, 'x') = 'yx']
+a[substring(@i, 1, 1) = 'x']            //a[substring(@i, 1, 1) = 'x']
+a[translate(., 'AB', 'ab') = 'ab']      //a[translate(., 'AB', 'ab') = 'ab']
+a[translate(@d, '-', '') > 20250101]    //a[translate(@d, '-', '') > 20250101]
+a[substring-before(@i, 'x') != '']      //a[substring-before(@i, 'x') != '']
+a[string-length(substring-after(., 'x')) > 2]  //a[string-length(substring-after(., 'x')) > 2]
+a[contains(translate(b, 'A', 'a'), 'ab')]  //a/b[contains(translate(., 'A', 'a'), 'ab')] ?
+a[translate(@i, @j, '') = 'x']          //a ?
+a[concat(@i, @j) = 'x']                 //a ?
+a[not(string-length(b) < 9)]            //a/b[not(string-length(.) < 9)] ?
+a[not(contains(b, 'x'))]                //a ?
+a[not(count(b) < 5)]                    //a/b ?
 a[name() = 'x']                         //a ?
 a[local-name() = 'x']                   //a ?
 a[lang('en')]                           //a ?

@@ -32,7 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a prefix that the expressions use",
     )
     parser.add_argument(
-        "--list", action="store_true", help="say of each subscription what is indexed and what verified"
+        "--list",
+        action="store_true",
+        help="say of each subscription whether it is indexed, evaluated or refused, and why; then the share of each",
     )
     parser.add_argument("--json", action="store_true", help="a JSON object instead of text")
 
@@ -47,13 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
         for id in progress(subscriptions, "subscriptions", len(subscriptions), quiet=arguments.json)
     ]
     patterns = len({pattern for report in reports for pattern in report.patterns})
-    verified = [report for report in reports if not report.exact]
+    evaluated = [report for report in reports if report.decided == "evaluated"]
     counts = {
         "subscriptions": table.num_rows,
-        "unusable": len(failed),
+        "indexed": len(reports) - len(evaluated),
+        "evaluated": len(evaluated),
+        "refused": len(failed),
         "distinct_patterns": patterns,
-        "verified_with_lxml": len(verified),
-        "verified_on_every_document": sum(report.always for report in verified),
+        "evaluated_on_every_document": sum(report.always for report in evaluated),
         "never_matching": sum(report.never for report in reports),
     }
     if arguments.json:
@@ -77,11 +80,14 @@ def _print(
     patterns = plural(counts["distinct_patterns"], "distinct pattern")
     print(f"{plural(counts['subscriptions'], 'subscription')}, {patterns}")
     notes = {
-        "unusable": "cannot be used",
-        "verified_with_lxml": "are indexed in part and verified with lxml",
-        "verified_on_every_document": "of these have nothing to index: every document is verified, which is slow",
-        "never_matching": "can never match",
+        "indexed": "indexed: the index decides alone",
+        "evaluated": "evaluated on the documents that pass the part that is indexed",
+        "refused": "refused: they cannot be used",
     }
     for name, note in notes.items():
-        if counts[name]:
-            print(f"  {counts[name]:,} {note}")
+        if counts["subscriptions"]:
+            print(f"  {counts[name]:,} ({counts[name] / counts['subscriptions']:.0%}) {note}")
+    if counts["evaluated_on_every_document"]:
+        print(f"  {counts['evaluated_on_every_document']:,} of them have nothing to index: evaluated on every document")
+    if counts["never_matching"]:
+        print(f"  {counts['never_matching']:,} can never match")

@@ -2,7 +2,8 @@
 //
 // Values have static types, so there is a function for each: truth(), number(), string(), and each(), which enumerates a
 // node-set. A set is built only where nodes could come twice, where positions are counted from the end, or where it is
-// kept: what does not depend on the context node is found once a document (Expression.kept), for all subscriptions.
+// kept: what does not depend on the context node is found once a document (Expression.kept), for all subscriptions. What
+// does depend on it, and is part of several expressions (Expression.shared), is remembered in a table that forgets.
 //
 // Everything that takes time is charged: a step for each node looked at, and for each 16 bytes of text. When the budget is
 // used up, OverBudget is thrown, and the caller goes on with the next expression. As memory is only taken where steps
@@ -24,6 +25,7 @@
 #include "number.hpp"
 #include "number_text.hpp"
 #include "scratch.hpp"
+#include "text_functions.hpp"
 
 namespace xsift {
 
@@ -56,7 +58,10 @@ class Evaluator {
     }
 
     int32_t link(const char* data, size_t length) {
+        const size_t before = library.expressions.size();
         const int32_t root = library.link(data, length);
+        // What is remembered may lie among the texts of the library, which move.
+        if (library.expressions.size() > before) clear_kept();
         doc_names.resize(size_t(library.names.size()), UNRESOLVED);
         doc_uris.resize(size_t(library.uris.size()), UNRESOLVED);
         kept.resize(library.expressions.size());
@@ -73,6 +78,12 @@ class Evaluator {
         } catch (const OverBudget&) {
             return OVER_BUDGET;
         }
+    }
+
+    // Asks for the memory that the evaluation of an expression will need first. Its parts stand before it.
+    void prefetch(int32_t root) const {
+        const char* at = reinterpret_cast<const char*>(&library.expressions[size_t(root)]);
+        for (int line = 0; line < 5; ++line) __builtin_prefetch(at - 64 * line);
     }
 
     // The nodes of an expression, ascending; none if it is no node-set. False if the budget does not allow it.
@@ -103,7 +114,20 @@ class Evaluator {
         std::string_view text;
     };
 
+    // What a shared expression was for some context node. A new entry takes the place of an old one.
+    struct Local {
+        int32_t expression = -1;
+        int32_t node = 0;
+        int32_t epoch = 0;
+        int32_t first = 0;   // of a node-set
+        bool is_only = false;
+        double number = 0;   // or a boolean
+        std::string_view text;
+    };
+    static constexpr int LOCAL_BITS = 13;
+
     NodeTree* tree = nullptr;
+    std::vector<Local> locals = std::vector<Local>(size_t(1) << LOCAL_BITS);
     int64_t budget = 0;
     std::vector<int32_t> doc_names;  // by name of the library: the document's number for it, NONE, or UNRESOLVED
     std::vector<int32_t> doc_uris;
@@ -139,6 +163,24 @@ class Evaluator {
     }
 
     int32_t arg(const Expression& it, int32_t i) const { return library.argument(it, i); }
+
+    Local& local(int32_t expression, int32_t node) {
+        const uint32_t hash = uint32_t(expression) * 0x9e3779b1u + uint32_t(node) * 0x85ebca6bu;
+        return locals[(hash ^ hash >> 15) * 0x2c1b3c6du >> (32 - LOCAL_BITS)];
+    }
+
+    bool is_known(const Local& entry, int32_t expression, int32_t node) {
+        charge(1);
+        return entry.expression == expression && entry.node == node && entry.epoch == epoch;
+    }
+
+    Local& remember(int32_t expression, int32_t node) {
+        Local& entry = local(expression, node);
+        entry.expression = expression;
+        entry.node = node;
+        entry.epoch = epoch;
+        return entry;
+    }
 
     // --- node tests
 
@@ -416,6 +458,32 @@ class Evaluator {
         if (it.op == Op::CONTEXT) return visit(context.node);
         if (it.op == Op::ROOT) return visit(0);
         if (it.kept) return visit_all(kept_set(number), visit);
+        if (it.shared) {
+            const Local& entry = first_two(number, context);
+            if (entry.first < 0) return false;
+            if (entry.is_only) return visit(entry.first);
+        }
+        return enumerate(number, it, context, twice, visit);
+    }
+
+    // The first node of a shared set, and whether there are more.
+    const Local& first_two(int32_t number, const Context& context) {
+        const Local& known = local(number, context.node);
+        if (is_known(known, number, context.node)) return known;
+        int32_t first = NodeTree::NONE;
+        bool is_only = true;
+        enumerate(number, library[number], context, false, [&](int32_t node) {
+            if (first >= 0) is_only = false;
+            else first = node;
+            return !is_only;
+        });
+        Local& entry = remember(number, context.node);
+        entry.first = first;
+        entry.is_only = is_only;
+        return entry;
+    }
+
+    bool enumerate(int32_t number, const Expression& it, const Context& context, bool twice, Visitor visit) {
         if (it.op == Op::STEP && (it.streams || (twice && it.height < 64))) {
             const Expression& source = library[arg(it, 0)];
             if (source.op == Op::CONTEXT) return step_from(it, context.node, visit);
@@ -624,6 +692,7 @@ class Evaluator {
         const Expression& it = library[number];
         int32_t first = NodeTree::NONE;
         if (it.op == Op::CONTEXT) return context.node;
+        if (it.shared) return first_two(number, context).first;
         const bool sorted = it.ordered || it.kept;
         each(number, context, true, [&](int32_t node) {
             if (first < 0 || node < first) first = node;
@@ -633,6 +702,7 @@ class Evaluator {
     }
 
     bool exists(int32_t number, const Context& context) {
+        if (library[number].shared) return first_two(number, context).first >= 0;
         return each(number, context, true, [](int32_t) { return true; });
     }
 
@@ -691,9 +761,15 @@ class Evaluator {
             const double value = number(number_of, context);
             return value != 0 && !std::isnan(value);
         }
+        if (it.shared) {
+            const Local& known = local(number_of, context.node);
+            if (is_known(known, number_of, context.node)) return known.number != 0;
+            const bool value = plain_truth(it, context);
+            remember(number_of, context.node).number = value;
+            return value;
+        }
         if (!it.kept) return plain_truth(it, context);
-        Kept& memory = kept[size_t(number_of)];
-        if (memory.epoch != epoch) {
+        if (kept[size_t(number_of)].epoch != epoch) {
             const bool value = plain_truth(it, context);
             kept[size_t(number_of)].number = value;
             kept[size_t(number_of)].epoch = epoch;
@@ -901,7 +977,15 @@ class Evaluator {
         if (it.op == Op::NUMBER) return it.number;
         if (it.op == Op::POSITION) return context.position;
         if (it.op == Op::LAST) return context.size;
-        if (!it.kept || it.type != TYPE_NUMBER) return plain_number(number_of, it, context);
+        if (it.type != TYPE_NUMBER) return plain_number(number_of, it, context);
+        if (it.shared) {
+            const Local& known = local(number_of, context.node);
+            if (is_known(known, number_of, context.node)) return known.number;
+            const double value = plain_number(number_of, it, context);
+            remember(number_of, context.node).number = value;
+            return value;
+        }
+        if (!it.kept) return plain_number(number_of, it, context);
         if (kept[size_t(number_of)].epoch != epoch) {
             const double value = plain_number(number_of, it, context);
             kept[size_t(number_of)].number = value;
@@ -967,7 +1051,15 @@ class Evaluator {
     std::string_view string(int32_t number_of, const Context& context) {
         const Expression& it = library[number_of];
         if (it.op == Op::STRING) return library.texts[it.name];
-        if (!it.kept || it.type != TYPE_STRING) return plain_string(number_of, it, context);
+        if (it.type != TYPE_STRING) return plain_string(number_of, it, context);
+        if (it.shared) {
+            const Local& known = local(number_of, context.node);
+            if (is_known(known, number_of, context.node)) return known.text;
+            const std::string_view text = plain_string(number_of, it, context);
+            remember(number_of, context.node).text = text;
+            return text;
+        }
+        if (!it.kept) return plain_string(number_of, it, context);
         if (kept[size_t(number_of)].epoch != epoch) {
             const std::string_view text = arena.copy(plain_string(number_of, it, context));
             kept[size_t(number_of)].text = text;
@@ -996,11 +1088,10 @@ class Evaluator {
             case FUNCTION_NAME: return qualified_name(first_of(arg(it, 0), context));
             case FUNCTION_NAMESPACE_URI: return namespace_uri(first_of(arg(it, 0), context));
             case FUNCTION_NORMALIZE_SPACE: return normalized(string(arg(it, 0), context));
-            case FUNCTION_SUBSTRING: return substring(it, context);
+            case FUNCTION_SUBSTRING: return substring_of(it, context);
             case FUNCTION_SUBSTRING_BEFORE:
             case FUNCTION_SUBSTRING_AFTER: return divided(it, context);
-            default:
-                return translated(string(arg(it, 0), context), string(arg(it, 1), context), string(arg(it, 2), context));
+            default: return translated(it, context);
         }
     }
 
@@ -1068,95 +1159,27 @@ class Evaluator {
         return {result, length};
     }
 
-    static size_t character_size(char first) {
-        const unsigned char c = static_cast<unsigned char>(first);
-        return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    }
-
-    // substring(): positions are rounded, and count characters from 1.
-    std::string_view substring(const Expression& it, const Context& context) {
-        constexpr double MOST = std::numeric_limits<int>::max();
+    std::string_view substring_of(const Expression& it, const Context& context) {
         const std::string_view text = string(arg(it, 0), context);
-        const double start = nearest(number(arg(it, 1), context));
-        int64_t first = 1, end = int64_t(MOST);
-        if (!(start < MOST)) first = int64_t(MOST);
-        else if (start >= 1) first = int64_t(start);
-        if (it.count == 3) {
-            const double stop = start + nearest(number(arg(it, 2), context));
-            if (!(stop >= 1)) end = 1;
-            else if (stop < MOST) end = int64_t(stop);
-        }
+        const double from = number(arg(it, 1), context);
         charge_text(text.size());
-        if (first >= end) return {};
-        size_t begin = 0;
-        for (int64_t i = 1; i < first && begin < text.size(); ++i) begin += character_size(text[begin]);
-        if (begin >= text.size()) return {};
-        size_t stop = begin;
-        for (int64_t i = first; i < end && stop < text.size(); ++i) stop += character_size(text[stop]);
-        return text.substr(begin, stop - begin);
+        return substring(text, from, it.count == 3, it.count == 3 ? number(arg(it, 2), context) : 0);
     }
 
-    static double nearest(double value) {
-        const double down = std::floor(value);
-        return value - down >= 0.5 ? down + 1 : down;
-    }
-
-    // substring-before() and substring-after().
     std::string_view divided(const Expression& it, const Context& context) {
-        const std::string_view text = string(arg(it, 0), context), mark_text = string(arg(it, 1), context);
-        const bool before = it.detail == FUNCTION_SUBSTRING_BEFORE;
-        charge_text(text.size() + mark_text.size());
-        if (mark_text.empty()) return before ? std::string_view() : text;
-        const void* found = memmem(text.data(), text.size(), mark_text.data(), mark_text.size());
-        if (!found) return {};
-        const size_t place = size_t(static_cast<const char*>(found) - text.data());
-        return before ? text.substr(0, place) : text.substr(place + mark_text.size());
+        const std::string_view text = string(arg(it, 0), context), divider = string(arg(it, 1), context);
+        charge_text(text.size() + divider.size());
+        return divide(text, divider, it.detail == FUNCTION_SUBSTRING_BEFORE);
     }
 
-    std::string_view translated(std::string_view text, std::string_view from, std::string_view to) {
-        bool is_ascii = true;
-        for (const char c : from) is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
-        for (const char c : to) is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
+    std::string_view translated(const Expression& it, const Context& context) {
+        const std::string_view text = string(arg(it, 0), context);
+        const std::string_view from = string(arg(it, 1), context), to = string(arg(it, 2), context);
         charge_text(from.size() + to.size() + 128);
-        return is_ascii ? translated_ascii(text, from, to) : translated_any(text, from, to);
-    }
-
-    std::string_view translated_ascii(std::string_view text, std::string_view from, std::string_view to) {
-        unsigned char table[128];  // what becomes of a character; 255: it is left out
-        for (int c = 0; c < 128; ++c) table[c] = static_cast<unsigned char>(c);
-        for (size_t i = from.size(); i-- > 0;)  // of two mappings the first counts
-            table[static_cast<unsigned char>(from[i])] = i < to.size() ? static_cast<unsigned char>(to[i]) : 255;
-        charge_text(text.size() * 2);
-        char* result = arena.take(text.size());
-        size_t length = 0;
-        for (const char c : text) {
-            const unsigned char byte = static_cast<unsigned char>(c);
-            if (byte >= 0x80) result[length++] = c;
-            else if (table[byte] != 255) result[length++] = char(table[byte]);
-        }
-        return {result, length};
-    }
-
-    std::string_view translated_any(std::string_view text, std::string_view from, std::string_view to) {
-        std::unordered_map<std::string_view, std::string_view> table;
-        size_t target = 0;
-        for (size_t at = 0; at < from.size();) {
-            const size_t size = character_size(from[at]);
-            const size_t target_size = target < to.size() ? character_size(to[target]) : 0;
-            table.emplace(from.substr(at, size), to.substr(target, target_size));
-            charge(4);
-            at += size;
-            target += target_size;
-        }
-        std::string result;
-        for (size_t at = 0; at < text.size();) {
-            const size_t size = character_size(text[at]);
-            const auto found = table.find(text.substr(at, size));
-            charge(2);
-            result.append(found == table.end() ? text.substr(at, size) : found->second);
-            at += size;
-        }
-        return arena.copy(result);
+        const Translation translation(from, to);
+        charge_text(translation.is_plain() ? 2 * text.size() : 32 * (text.size() + from.size()));
+        char* result = arena.take(translation.most_bytes(text.size()));
+        return {result, translation.apply(text, result)};
     }
 };
 

@@ -31,28 +31,36 @@ enum class Axis : uint8_t {
 enum class Test : uint8_t { NAME, ANY, NAMESPACE, NODE, TEXT, COMMENT, INSTRUCTION, TARGET };
 enum class Relation : uint8_t { EQUAL = 3, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
 
+// 32 bytes: when thousands of expressions are run on a document, bringing them into the cache is most of the cost.
 struct Expression {
     Op op = Op::NUMBER;
     uint8_t detail = 0;
     Test test = Test::NODE;
-    uint8_t type = TYPE_NUMBER;
-    int32_t first = 0;       // arguments[first : first + count]
-    int32_t count = 0;
+    uint8_t type : 2;
+    bool uses_context : 1;
+    bool uses_position : 1;  // position() or last() of the predicate that it stands in
+    bool uses_last : 1;
+    bool counts : 1;         // of a STEP or FILTER: a predicate depends on positions,
+    bool wants_last : 1;     // or on last()
+    bool namespaces : 1;     // uses the namespace axis
+    bool single : 1, apart : 1, ordered : 1, streams : 1;
+    bool kept : 1;           // does not depend on the context, and is worth to be remembered while a document is at hand
+    bool shared : 1;         // depends on the context node, and several others use it: worth to be remembered for a while
+    bool is_repeated : 1;    // stands within a predicate
+    uint16_t height = 0;     // how deep expressions nest in it
+    int32_t count = 0;       // number of arguments
+    int32_t parts[2] = {};   // they themselves, if they are two at most; else where they begin in `arguments`
     int32_t name = -1;       // of a STEP: a number in `names`, or, for Test::NAMESPACE, in `uris`; of a STRING: in `texts`
     double number = 0;
-    int32_t height = 0;      // how deep expressions nest in it
-    bool uses_context = false;
-    bool uses_position = false;  // position() or last() of the predicate that it stands in
-    bool uses_last = false;
-    bool counts = false;     // of a STEP or FILTER: a predicate depends on positions,
-    bool wants_last = false; // or on last()
-    bool single = false, apart = false, ordered = false, streams = false;
-    bool kept = false;       // does not depend on the context, and is worth to be remembered while a document is at hand
-    bool is_repeated = false;    // stands within a predicate
-    bool namespaces = false; // uses the namespace axis
+
+    Expression()
+        : type(TYPE_NUMBER), uses_context(false), uses_position(false), uses_last(false), counts(false), wants_last(false),
+          namespaces(false), single(false), apart(false), ordered(false), streams(false), kept(false), shared(false),
+          is_repeated(false) {}
 
     Axis axis() const { return Axis(detail); }
 };
+static_assert(sizeof(Expression) <= 40, "an expression is meant to be small");
 
 class Library {
     static constexpr int32_t MOST_STREAMED = 64;  // height up to which node-sets are enumerated: each step takes stack
@@ -65,7 +73,9 @@ class Library {
     StringTable names;  // the 4-byte number of the URI, then the local name
 
     const Expression& operator[](int32_t number) const { return expressions[number]; }
-    int32_t argument(const Expression& it, int32_t i) const { return arguments[it.first + i]; }
+    int32_t argument(const Expression& it, int32_t i) const {
+        return it.count <= 2 ? it.parts[i] : arguments[size_t(it.parts[0] + i)];
+    }
 
     // The expression that a program stands for. Throws std::invalid_argument if it is no program.
     int32_t link(const char* data, size_t length) {
@@ -177,9 +187,13 @@ class Library {
         key.append(reinterpret_cast<const char*>(given.data()), given.size() * sizeof(int32_t));
         const int32_t number = known.add(key);
         if (size_t(number) == expressions.size()) {
-            it.first = int32_t(arguments.size());
             it.count = int32_t(given.size());
-            arguments.insert(arguments.end(), given.begin(), given.end());
+            if (given.size() <= 2) {
+                std::copy(given.begin(), given.end(), it.parts);
+            } else {
+                it.parts[0] = int32_t(arguments.size());
+                arguments.insert(arguments.end(), given.begin(), given.end());
+            }
             derive(it);
             expressions.push_back(it);
             uses.push_back(0);
@@ -210,7 +224,11 @@ class Library {
     }
 
     void note_use(int32_t number) {
-        if (++uses[number] > 1 && is_worth_keeping(expressions[number])) expressions[number].kept = true;
+        Expression& it = expressions[number];
+        if (++uses[number] < 2) return;
+        if (is_worth_keeping(it)) it.kept = true;
+        const bool is_plain = it.op == Op::CONTEXT || it.op == Op::OR || it.op == Op::AND;  // as cheap as to remember
+        if (it.uses_context && !it.uses_position && !is_plain && (it.type != TYPE_NODE_SET || it.ordered)) it.shared = true;
     }
 
     void note_repetition(int32_t number) {
@@ -232,8 +250,8 @@ class Library {
         it.namespaces = it.op == Op::STEP && it.axis() == Axis::NAMESPACE;
         const bool filters = it.op == Op::STEP || it.op == Op::FILTER;
         for (int32_t i = 0; i < it.count; ++i) {
-            const Expression& part = expressions[arguments[it.first + i]];
-            it.height = std::max(it.height, part.height + 1);
+            const Expression& part = expressions[size_t(argument(it, i))];
+            it.height = uint16_t(std::max(int(it.height), part.height + 1));
             it.namespaces |= part.namespaces;
             if (filters && i > 0) {  // a predicate has a context of its own
                 it.counts |= part.uses_position || part.type == TYPE_NUMBER;
@@ -270,11 +288,11 @@ class Library {
         }
         if (it.op != Op::STEP) {
             it.ordered = it.op != Op::UNION;
-            it.apart = it.op == Op::FILTER && expressions[arguments[it.first]].apart;
+            it.apart = it.op == Op::FILTER && expressions[size_t(argument(it, 0))].apart;
             it.single = it.op == Op::FILTER && takes_one(it);
             return;
         }
-        const Expression& from = expressions[arguments[it.first]];
+        const Expression& from = expressions[size_t(argument(it, 0))];
         switch (it.axis()) {
             case Axis::CHILD:
                 it.streams = true;
@@ -312,7 +330,7 @@ class Library {
     // Whether a predicate leaves one node at most, of those that come from one.
     bool takes_one(const Expression& it) const {
         for (int32_t i = 1; i < it.count; ++i) {
-            const Expression& predicate = expressions[arguments[it.first + i]];
+            const Expression& predicate = expressions[size_t(argument(it, i))];
             if (predicate.op == Op::NUMBER || predicate.op == Op::LAST) return true;
         }
         return false;

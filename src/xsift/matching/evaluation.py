@@ -8,7 +8,10 @@ failure of that row alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
 
 from xsift.document import Document, DocumentTree
 from xsift.engines.evaluation import Evaluation
@@ -49,14 +52,13 @@ class Decider:
         self._rows = rows
         self._symbols = symbols
 
-    def decide(self, rows: Sequence[int], views: DocumentViews) -> tuple[list[int], dict[int, XsiftError]]:
-        """Those of the rows that match, ascending, and errors of those that cannot be decided."""
-        ordered = [row for row in rows if self._rows.ordered(row)]
-        if not ordered:
-            return views.evaluator.decide(rows)
-        kept, failures = views.evaluator.decide([row for row in rows if not self._rows.ordered(row)])
+    def decide(
+        self, rows: npt.NDArray[np.int32], views: DocumentViews
+    ) -> tuple[list[int], dict[int, XsiftError]]:
+        """Those of the rows that match, and errors of those that cannot be decided."""
+        kept, failures, ordered = views.evaluator.decide(rows)
         kept += [row for row in ordered if self._in_order(row, views)]
-        return sorted(kept), failures
+        return kept, failures
 
     def holds(self, row: int, views: DocumentViews) -> bool:
         """Whether a row that passed its patterns matches. Raises SubscriptionError if that cannot be decided."""

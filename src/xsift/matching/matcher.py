@@ -105,7 +105,7 @@ class Matcher:
         with self._desk() as desk:
             rows, candidates = desk.worker.match(opened)
             if len(candidates):
-                decided, failed = self._decider.decide(candidates.tolist(), desk.views(opened))
+                decided, failed = self._decider.decide(candidates, desk.views(opened))
                 rows = _merged(rows, decided)
                 self._report(failed, failures)
         return self._rows.ids_of(rows)
@@ -201,7 +201,7 @@ class Matcher:
         for number, (end, candidate_end) in enumerate(zip(ends.tolist(), candidate_ends.tolist(), strict=True)):
             part = rows[begin:end]
             if candidate_end > candidate_begin:
-                asked = candidates[candidate_begin:candidate_end].tolist()
+                asked = candidates[candidate_begin:candidate_end]
                 decided, failed = self._decider.decide(asked, desk.views(document(number)))
                 part = _merged(part, decided)
                 if failed:
@@ -299,7 +299,7 @@ class Matcher:
             views = DocumentViews(loaded, desk.evaluator, lambda _: DocumentTree(events))
             failed: dict[int, XsiftError] = {}
             if len(candidates):
-                decided, failed = self._decider.decide(candidates.tolist(), views)
+                decided, failed = self._decider.decide(candidates, views)
                 rows = _merged(rows, decided)
             yield rows.tolist(), views, failed
 

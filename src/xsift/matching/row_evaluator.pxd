@@ -17,6 +17,5 @@ cdef class RowEvaluator:
 
     cdef int32_t root_of(self, int32_t row) except -1
     cdef int build(self, bint namespaces) except -1
-    cdef int _link(self, object rows, vector[int32_t]* roots, dict failures) except -1
-    cdef bint _prepare(self, object rows, vector[int32_t]* roots, dict failures) except -1
+    cdef bint _prepare(self, vector[int32_t]* rows, vector[int32_t]* roots, dict failures) except -1
     cdef bint _is_like(self, int32_t other, int32_t node) noexcept

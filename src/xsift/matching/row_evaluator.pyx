@@ -8,6 +8,8 @@ What goes wrong with one row is an error of that row.
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from libcpp.algorithm cimport lower_bound
 
+import numpy as np
+
 from xsift.document.encodings import proper_name
 from xsift.errors import DocumentError, SubscriptionError
 from xsift.evaluation.evaluator import over_budget
@@ -76,39 +78,42 @@ cdef class RowEvaluator:
         self.is_built = True
         return 0
 
-    def decide(self, rows):
-        """Those of the rows that match the document, and errors of those that cannot be decided."""
-        cdef vector[int32_t] roots
+    def decide(self, const int32_t[::1] rows):
+        """Those of the rows that match the document, errors of those that cannot be decided, and those that have no
+        program to decide them.
+        """
+        cdef vector[int32_t] evaluated, roots, kept
         cdef vector[uint8_t] outcomes
-        cdef size_t i
+        cdef Py_ssize_t i
+        cdef size_t j
         failures = {}
-        self._link(rows, &roots, failures)
-        outcomes.assign(roots.size(), FAILED)
-        if self._prepare(rows, &roots, failures):
-            with nogil:
-                for i in range(roots.size()):
-                    if roots[i] >= 0:
-                        outcomes[i] = self.evaluator.run(roots[i])
-        kept = []
-        for i in range(roots.size()):
-            if outcomes[i] == HOLDS:
-                kept.append(rows[i])
-            elif outcomes[i] == OVER_BUDGET:
-                failures[rows[i]] = self._over_budget(rows[i])
-        return kept, failures
-
-    cdef int _link(self, object rows, vector[int32_t]* roots, dict failures) except -1:
-        """The expressions of rows; UNKNOWN where there is none, which is a failure."""
-        cdef int32_t row
-        for row in rows:
+        others = []
+        for i in range(rows.shape[0]):
+            if self.rows.row_program[rows[i]] < 0:
+                others.append(rows[i])
+                continue
+            evaluated.push_back(rows[i])
             try:
-                roots.push_back(self.root_of(row))
+                roots.push_back(self.root_of(rows[i]))
             except SubscriptionError as error:
                 roots.push_back(UNKNOWN)
-                failures[row] = error
-        return 0
+                failures[rows[i]] = error
+        outcomes.assign(roots.size(), FAILED)
+        if evaluated.size() and self._prepare(&evaluated, &roots, failures):
+            with nogil:
+                for j in range(roots.size()):
+                    if j + 2 < roots.size() and roots[j + 2] >= 0:
+                        self.evaluator.evaluation.prefetch(roots[j + 2])
+                    if roots[j] >= 0:
+                        outcomes[j] = self.evaluator.run(roots[j])
+        for j in range(roots.size()):
+            if outcomes[j] == HOLDS:
+                kept.push_back(evaluated[j])
+            elif outcomes[j] == OVER_BUDGET:
+                failures[evaluated[j]] = self._over_budget(evaluated[j])
+        return list(kept), failures, others
 
-    cdef bint _prepare(self, object rows, vector[int32_t]* roots, dict failures) except -1:
+    cdef bint _prepare(self, vector[int32_t]* rows, vector[int32_t]* roots, dict failures) except -1:
         """Builds what the expressions need; those that need what cannot be built fail. Whether any can be evaluated."""
         cdef bint wants_namespaces = False
         cdef size_t i
@@ -120,13 +125,13 @@ cdef class RowEvaluator:
         except SubscriptionError as error:
             for i in range(roots.size()):
                 if roots[0][i] >= 0 and self.evaluator.wants_namespaces(roots[0][i]) == wants_namespaces:
-                    failures[rows[i]] = error
+                    failures[rows[0][i]] = error
                     roots[0][i] = UNKNOWN
         return wants_namespaces and self._prepare(rows, roots, failures)
 
     def holds(self, int32_t row):
         """Whether one row matches. Raises SubscriptionError if that cannot be decided."""
-        kept, failures = self.decide([row])
+        kept, failures, _ = self.decide(np.array([row], dtype=np.int32))
         for error in failures.values():
             raise error
         return bool(kept)

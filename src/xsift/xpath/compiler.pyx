@@ -65,6 +65,7 @@ cdef class Compiler(TruthCompiler):
             with gil:
                 raise_fault(text, length, self.parser.fault)
         self.begin(self.parser.nodes.data(), text, length)
+        self.denies = False
         if self.nodes[root].type == TYPE_NODE_SET:
             formula = self.walk(root, KIND_DOCUMENT, &selecting)
         else:

@@ -1,6 +1,6 @@
 // Condition: a test on one element alone, such as [@id = 4] or [contains(., "Spark")].
 //
-// Read it as:  [not] comparison( transform( subject ), operand ).
+// Read it as:  [not] comparison( transform( recipe( subject ) ), operand ).
 //
 // A subject yields values. Without `converted` the test holds if some value passes it, as XPath's
 // comparisons of node-sets do ([@id = 4], [text() = "x"]): no value, no match. With `converted` there is
@@ -50,19 +50,27 @@ struct Condition {
     double number = 0.0;
     std::string attribute;  // expanded name: "local", or "uri\x1flocal"; a URI for ANY_ATTRIBUTE; may be ""
     std::string text;
+    std::string recipe;  // what is done to a value first (recipe.hpp); "": nothing
+
+    static constexpr uint8_t HAS_RECIPE = 0x80;  // beside the transform in a key
 
     // Equal conditions have equal encodings: the encoding is the condition's key in Symbols.
     std::string encode() const {
         std::string key;
         const double canonical = number == 0.0 ? 0.0 : number;  // -0 compares like 0
         const uint32_t length = static_cast<uint32_t>(attribute.size());
-        const char head[6] = {char(subject), char(converted), char(transform),
+        const char head[6] = {char(subject), char(converted), char(transform | (recipe.empty() ? 0 : HAS_RECIPE)),
                               char(comparison), char(numeric), char(negated)};
-        key.reserve(sizeof head + 8 + 4 + attribute.size() + text.size());
+        key.reserve(sizeof head + 8 + 4 + attribute.size() + 4 + recipe.size() + text.size());
         key.append(head, sizeof head);
         key.append(reinterpret_cast<const char*>(&canonical), 8);
         key.append(reinterpret_cast<const char*>(&length), 4);
         key.append(attribute);
+        if (!recipe.empty()) {
+            const uint32_t size = static_cast<uint32_t>(recipe.size());
+            key.append(reinterpret_cast<const char*>(&size), 4);
+            key.append(recipe);
+        }
         key.append(text);
         return key;
     }
@@ -71,7 +79,7 @@ struct Condition {
         Condition c;
         c.subject = key[0];
         c.converted = key[1];
-        c.transform = key[2];
+        c.transform = key[2] & ~HAS_RECIPE;
         c.comparison = key[3];
         c.numeric = key[4];
         c.negated = key[5];
@@ -79,7 +87,13 @@ struct Condition {
         std::memcpy(&c.number, key + 6, 8);
         std::memcpy(&length, key + 14, 4);
         c.attribute.assign(key + 18, length);
-        c.text.assign(key + 18 + length, size - 18 - length);
+        size_t at = 18 + length;
+        if (static_cast<uint8_t>(key[2]) & HAS_RECIPE) {
+            std::memcpy(&length, key + at, 4);
+            c.recipe.assign(key + at + 4, length);
+            at += 4 + length;
+        }
+        c.text.assign(key + at, size - at);
         return c;
     }
 };

@@ -34,6 +34,24 @@ cdef extern from "condition.hpp" namespace "xsift" nogil:
         double number
         string attribute
         string text
+        string recipe
         string encode() except +
         @staticmethod
         Condition decode(const char* key, size_t size) except +
+
+
+cdef extern from "recipe.hpp" namespace "xsift" nogil:
+    cdef enum class Change "xsift::Change":
+        TRANSLATE
+        NORMALIZE
+        SUBSTRING
+        BEFORE
+        AFTER
+        AROUND
+
+    void put_change(string* recipe, Change change) except +
+    void put_text_operand "xsift::put_operand" (string* recipe, const string& text) except +
+    void put_number_operand "xsift::put_operand" (string* recipe, double number) except +
+    cdef cppclass Recipe:
+        Recipe(const string& recipe) except +
+        string written_around(string subject) except +

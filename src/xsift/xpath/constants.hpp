@@ -12,6 +12,7 @@
 #include "condition.hpp"
 #include "functions.hpp"
 #include "number.hpp"
+#include "recipe.hpp"
 
 namespace xsift {
 
@@ -33,6 +34,7 @@ struct Value {
     int32_t node = -1;
     double number = 0;
     std::string text;
+    std::string recipe;  // what is done to the string before `transform` (recipe.hpp)
 
     bool constant() const { return kind == VALUE_CONSTANT; }
 
@@ -118,6 +120,18 @@ inline int mirrored(int comparison) {
     }
 }
 
+// The comparison that is true where this one is not, of values that are numbers.
+inline int opposite(int comparison) {
+    switch (comparison) {
+        case COMPARE_EQUAL: return COMPARE_NOT_EQUAL;
+        case COMPARE_NOT_EQUAL: return COMPARE_EQUAL;
+        case COMPARE_LESS: return COMPARE_GREATER_EQUAL;
+        case COMPARE_LESS_EQUAL: return COMPARE_GREATER;
+        case COMPARE_GREATER: return COMPARE_LESS_EQUAL;
+        default: return COMPARE_LESS;
+    }
+}
+
 inline std::string normalize_space(const std::string& text) {
     std::string result;
     for (const char c : text) {
@@ -135,7 +149,10 @@ inline bool holds(const Condition& condition, const std::string& value) {
     const uint8_t transform = condition.transform;
     const bool normalize = transform == TRANSFORM_NORMALIZE || transform == TRANSFORM_NORMALIZE_LENGTH;
     const bool length = transform == TRANSFORM_LENGTH || transform == TRANSFORM_NORMALIZE_LENGTH;
-    const std::string text = normalize ? normalize_space(value) : value;
+    std::string buffer, other;
+    const std::string changed(condition.recipe.empty() ? std::string_view(value)
+                                                       : Recipe(condition.recipe).apply(value, buffer, other));
+    const std::string text = normalize ? normalize_space(changed) : changed;
     bool result = true;
     if (length)
         result = compare_numbers(static_cast<double>(count_characters(text.data(), text.size())),

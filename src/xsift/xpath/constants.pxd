@@ -22,6 +22,7 @@ cdef extern from "constants.hpp" namespace "xsift" nogil:
         int32_t node
         double number
         string text
+        string recipe
         bint constant()
         @staticmethod
         Value of_number(double number)
@@ -38,6 +39,7 @@ cdef extern from "constants.hpp" namespace "xsift" nogil:
     bint compare_numbers(double left, int comparison, double right)
     bint compare_constants(const Value& left, int comparison, const Value& right)
     int mirrored(int comparison)
+    int opposite(int comparison)
     string normalize_space(const string& text) except +
     bint holds(const Condition& condition, const string& value) except +
     bint depends_on_count(int comparison, double number)

@@ -12,6 +12,15 @@ from xsift.xpath.condition cimport (
     COMPARE_EXISTS, COMPARE_CONTAINS, COMPARE_STARTS_WITH,
 )
 
+cdef extern from *:
+    """
+    #include "recipe.hpp"
+    static inline std::string written_recipe(const std::string& recipe, const std::string& subject) {
+        return xsift::Recipe(recipe).written_around(subject);
+    }
+    """
+    string written_recipe(const string& recipe, const string& subject) except +
+
 SEPARATOR = "\x1f"  # between the namespace URI and the local name; no XML document can contain it
 
 _OPERATORS = {1: "=", 2: "!=", 3: "<", 4: "<=", 5: ">", 6: ">="}
@@ -55,7 +64,7 @@ cdef class Symbols:
 
     def add_key(self, bytes key):
         """Adds a key taken from another table; returns its symbol here."""
-        if key != b"*" and (len(key) < 2 or key[:1] not in (b"E", b"C") or (key[:1] == b"C" and len(key) < 19)):
+        if key != b"*" and (len(key) < 2 or key[:1] not in (b"E", b"C") or (key[:1] == b"C" and not _is_condition(key))):
             raise ValueError(f"not a symbol's key: {key!r}")
         return self.table.add(key, len(key))
 
@@ -103,11 +112,13 @@ cdef str _condition_text(Condition c):
         subject = "namespace-uri()"
     else:
         subject = "."
+    if c.recipe.size():
+        subject = (<bytes>written_recipe(c.recipe, subject.encode())).decode("utf-8", "surrogateescape")
     if c.transform == TRANSFORM_NORMALIZE or c.transform == TRANSFORM_NORMALIZE_LENGTH:
         subject = f"normalize-space({subject})"
     if c.transform == TRANSFORM_LENGTH or c.transform == TRANSFORM_NORMALIZE_LENGTH:
         subject = f"string-length({subject})"
-    elif c.converted and c.transform == 0 and c.subject != SUBJECT_STRING and c.comparison < COMPARE_CONTAINS:
+    elif c.converted and c.transform == 0 and not c.recipe.size() and c.subject != SUBJECT_STRING and c.comparison < COMPARE_CONTAINS:
         subject = f"number({subject})" if c.numeric else f"string({subject})"
     operand = f"{c.number:.17g}" if c.numeric else _quoted(c.text)
     if c.comparison == COMPARE_EXISTS:
@@ -119,3 +130,14 @@ cdef str _condition_text(Condition c):
     else:
         text = f"{subject} {_OPERATORS[c.comparison]} {operand}"
     return f"not({text})" if c.negated else text
+
+
+cdef bint _is_condition(bytes key):
+    """Whether the lengths in a condition's key stay within it."""
+    cdef Py_ssize_t at = 19
+    if len(key) < at:
+        return False
+    at += int.from_bytes(key[15:19], "little")
+    if key[3] & 0x80:
+        at += 4 + int.from_bytes(key[at:at + 4], "little")
+    return at <= len(key)

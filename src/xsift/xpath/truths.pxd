@@ -7,9 +7,12 @@ from xsift.xpath.paths cimport PathCompiler
 
 
 cdef class TruthCompiler(PathCompiler):
+    cdef bint denies  # it is the negation of the one comparison at hand that is compiled
+
     # Formulas about a context node of that kind: true where boolean() of the expression is, or is not if negated.
     cdef int32_t truth(self, int32_t node, int kind, bint negated) except -1 nogil
     cdef int32_t connective(self, int32_t node, int kind, bint negated) except -1 nogil
+    cdef int32_t denial(self, int32_t node, int kind) except -1 nogil
     cdef int32_t plain_truth(self, int32_t node, int kind) except -1 nogil
     cdef int32_t value_truth(self, const Value& value, int32_t node, int kind) except -1 nogil
     cdef int32_t search(self, int32_t node, int kind) except -1 nogil
@@ -28,11 +31,14 @@ cdef class TruthCompiler(PathCompiler):
 
     # True of a context for which the condition holds for string() of a node-set (node -1: of the context itself).
     cdef int32_t single(self, int32_t node, const Condition& condition, int kind) except -1 nogil
+    cdef int32_t single_denial(self, int32_t node, const Condition& condition, int kind) except -1 nogil
     cdef int shape(self, int32_t node, int kind, int32_t* step) noexcept nogil
 
     # What is known of an expression's value beforehand.
     cdef int value(self, int32_t node, Value* result) except -1 nogil
     cdef int call_value(self, int32_t node, Value* result) except -1 nogil
     cdef int text_value(self, int32_t call, Value* result) except -1 nogil
+    cdef int changed_value(self, int32_t call, Value* result) except -1 nogil
+    cdef bint begin_change(self, const Value& inner, Value* result) except -1 nogil
     cdef int joined_value(self, int32_t call, Value* result) except -1 nogil
     cdef int arithmetic_value(self, int32_t node, Value* result) except -1 nogil

@@ -15,18 +15,19 @@ from libc.math cimport floor, fmod, isnan
 from xsift.xpath.condition cimport (
     COMPARE_CONTAINS, COMPARE_EQUAL, COMPARE_GREATER, COMPARE_LESS, COMPARE_NOT_EQUAL, COMPARE_STARTS_WITH,
     SUBJECT_ATTRIBUTE, SUBJECT_STRING, SUBJECT_TEXT, TRANSFORM_LENGTH, TRANSFORM_NONE, TRANSFORM_NORMALIZE,
-    TRANSFORM_NORMALIZE_LENGTH,
+    TRANSFORM_NORMALIZE_LENGTH, Change, put_change, put_number_operand, put_text_operand,
 )
 from xsift.xpath.characters cimport count_characters
 from xsift.xpath.constants cimport (
     VALUE_COUNT, VALUE_NODES, VALUE_NUMBER, VALUE_OTHER, VALUE_TEXT, VALUE_TRUTH, compare_constants,
-    compare_numbers, depends_on_count, holds, mirrored, normalize_space,
+    compare_numbers, depends_on_count, holds, mirrored, normalize_space, opposite,
 )
-from xsift.xpath.formula cimport FORMULA_FALSE, FORMULA_TRUE
+from xsift.xpath.formula cimport FORMULA_FALSE, FORMULA_TRUE, FORMULA_UNKNOWN
 from xsift.xpath.functions cimport (
     FUNCTION_BOOLEAN, FUNCTION_CONCAT, FUNCTION_CONTAINS, FUNCTION_COUNT, FUNCTION_FALSE, FUNCTION_LANG,
     FUNCTION_NORMALIZE_SPACE, FUNCTION_NOT, FUNCTION_NUMBER, FUNCTION_STARTS_WITH, FUNCTION_STRING,
-    FUNCTION_STRING_LENGTH, FUNCTION_TRUE, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_NUMBER, TYPE_STRING,
+    FUNCTION_STRING_LENGTH, FUNCTION_SUBSTRING, FUNCTION_SUBSTRING_AFTER, FUNCTION_SUBSTRING_BEFORE, FUNCTION_TRANSLATE,
+    FUNCTION_TRUE, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_NUMBER, TYPE_STRING,
 )
 from xsift.xpath.paths cimport DEMAND_CONDITION, Demand, KIND_DOCUMENT, KIND_ELEMENT
 from xsift.xpath.syntax cimport (
@@ -72,7 +73,7 @@ cdef class TruthCompiler(PathCompiler):
             return self.truth(self.nodes[node].first_child, kind, negated)
         result = self.plain_truth(node, kind)
         if negated:
-            result = self.formulas.negation(result)
+            result = self.formulas.negation(result) if self.formulas.is_exact(result) else self.denial(node, kind)
         if not self.formulas.is_exact(result) and self.blamed < 0:
             self.blamed = node
         return result
@@ -93,6 +94,21 @@ cdef class TruthCompiler(PathCompiler):
                 return FORMULA_FALSE
             operand = self.nodes[operand].next_sibling
         return result
+
+    cdef int32_t denial(self, int32_t node, int kind) except -1 nogil:
+        """What the negation of an expression that is not exact still demands: not(string-length(a/b) < 9) wants a b that
+        is not so short, as no b at all has a length of 0."""
+        cdef int32_t result = FORMULA_UNKNOWN
+        if self.nodes[node].kind == NODE_EQUALITY or self.nodes[node].kind == NODE_RELATIONAL:
+            self.denies = True
+            result = self.comparison(node, kind)
+            self.denies = False
+        elif self.nodes[node].kind == NODE_CALL and (
+                self.nodes[node].detail == FUNCTION_CONTAINS or self.nodes[node].detail == FUNCTION_STARTS_WITH):
+            self.denies = True
+            result = self.search(node, kind)
+            self.denies = False
+        return self.weakened(result, node)
 
     cdef int32_t plain_truth(self, int32_t node, int kind) except -1 nogil:
         cdef int function
@@ -123,6 +139,7 @@ cdef class TruthCompiler(PathCompiler):
             return self.exists(value.node, kind)
         condition.subject = SUBJECT_STRING
         condition.transform = value.transform
+        condition.recipe = value.recipe
         if value.kind == VALUE_TEXT:
             condition.comparison = COMPARE_NOT_EQUAL
             return self.single(value.node, condition, kind)
@@ -158,6 +175,7 @@ cdef class TruthCompiler(PathCompiler):
         if where.kind != VALUE_NODES and where.kind != VALUE_TEXT:
             return self.unknown(node)
         condition.transform = where.transform
+        condition.recipe = where.recipe
         return self.single(where.node, condition, kind)
 
     # --- comparisons
@@ -176,6 +194,9 @@ cdef class TruthCompiler(PathCompiler):
         if left.constant():
             left, right = right, left
             comparison = mirrored(comparison)
+        if self.denies and (not right.constant() or right.type == TYPE_BOOLEAN or (
+                left.kind != VALUE_TEXT and left.kind != VALUE_NUMBER and left.kind != VALUE_COUNT)):
+            return FORMULA_UNKNOWN
         if not right.constant():
             return self.compare_unknowns(left, right, node, kind)
         if left.kind == VALUE_NODES:
@@ -183,6 +204,9 @@ cdef class TruthCompiler(PathCompiler):
         if left.kind == VALUE_TEXT or left.kind == VALUE_NUMBER:
             return self.compare_single(left, comparison, right, kind)
         if left.kind == VALUE_COUNT:
+            if self.denies:
+                comparison = opposite(comparison)
+                self.denies = False  # which does not reach into the path that is counted
             return self.compare_count(left, comparison, right, node, kind)
         if left.kind == VALUE_TRUTH:
             return self.compare_truth(self.truth(left.node, kind, False), comparison, right)
@@ -232,6 +256,7 @@ cdef class TruthCompiler(PathCompiler):
         condition.subject = SUBJECT_STRING
         condition.comparison = comparison
         condition.transform = left.transform
+        condition.recipe = left.recipe
         if left.kind == VALUE_TEXT and right.type == TYPE_STRING and equality:
             condition.text = right.text
             return self.single(left.node, condition, kind)
@@ -277,6 +302,8 @@ cdef class TruthCompiler(PathCompiler):
         cdef int shape = self.shape(node, kind, &step)
         cdef Condition owned = condition
         cdef Demand demand
+        if self.denies:
+            return self.single_denial(node, condition, kind)
         if shape == SHAPE_SELF:
             return self.ask(condition, kind, node)
         if shape == SHAPE_TEXT:
@@ -292,6 +319,18 @@ cdef class TruthCompiler(PathCompiler):
             return FORMULA_TRUE if self.exists(node, kind) == FORMULA_FALSE else self.unknown(node)
         demand = Demand(DEMAND_CONDITION, False, &condition, -1, -1, NULL)
         return self.weakened(self.walk(node, kind, &demand), node)
+
+    cdef int32_t single_denial(self, int32_t node, const Condition& condition, int kind) except -1 nogil:
+        """A necessary condition for a context for which the condition does not hold."""
+        cdef string empty
+        cdef Condition denied = condition
+        cdef Demand demand
+        denied.negated = not denied.negated
+        if node < 0 or holds(denied, empty):
+            return FORMULA_UNKNOWN
+        self.denies = False
+        demand = Demand(DEMAND_CONDITION, False, &denied, -1, -1, NULL)
+        return self.walk(node, kind, &demand)
 
     cdef int shape(self, int32_t node, int kind, int32_t* step) noexcept nogil:
         cdef const SyntaxNode* it
@@ -355,6 +394,9 @@ cdef class TruthCompiler(PathCompiler):
             result[0] = Value.of(VALUE_COUNT, TYPE_NUMBER, it.first_child, TRANSFORM_NONE)
         elif it.detail == FUNCTION_CONCAT:
             self.joined_value(node, result)
+        elif (it.detail == FUNCTION_TRANSLATE or it.detail == FUNCTION_SUBSTRING
+                or it.detail == FUNCTION_SUBSTRING_BEFORE or it.detail == FUNCTION_SUBSTRING_AFTER):
+            self.changed_value(node, result)
         elif (it.detail == FUNCTION_STRING or it.detail == FUNCTION_NUMBER or it.detail == FUNCTION_NORMALIZE_SPACE
                 or it.detail == FUNCTION_STRING_LENGTH):
             self.text_value(node, result)
@@ -390,25 +432,84 @@ cdef class TruthCompiler(PathCompiler):
                     TRANSFORM_NORMALIZE_LENGTH if inner.transform == TRANSFORM_NORMALIZE else TRANSFORM_LENGTH)
             else:  # number() ignores the white space that normalize-space() removes
                 result[0] = Value.of(VALUE_NUMBER, TYPE_NUMBER, inner.node, TRANSFORM_NONE)
+            result.recipe = inner.recipe
         elif function == FUNCTION_NUMBER and inner.type == TYPE_NUMBER:
             result[0] = inner
         else:
             result[0] = Value.of(VALUE_OTHER, self.nodes[call].type, -1, TRANSFORM_NONE)
         return 0
 
-    cdef int joined_value(self, int32_t call, Value* result) except -1 nogil:
-        """concat() of constants."""
+    cdef int changed_value(self, int32_t call, Value* result) except -1 nogil:
+        """translate(), substring(), substring-before() and substring-after() with constant arguments."""
+        cdef int function = self.nodes[call].detail
         cdef int32_t argument = self.nodes[call].first_child
-        cdef string text, part
-        cdef Value value
+        cdef Value inner, one, other
+        cdef string first, second
+        cdef bint has_other
+        self.value(argument, &inner)
+        argument = self.nodes[argument].next_sibling
+        self.value(argument, &one)
+        argument = self.nodes[argument].next_sibling
+        has_other = argument >= 0
+        if has_other:
+            self.value(argument, &other)
+        result[0] = Value.of(VALUE_OTHER, TYPE_STRING, -1, TRANSFORM_NONE)
+        if not one.constant() or (has_other and not other.constant()) or not self.begin_change(inner, result):
+            return 0
+        if function == FUNCTION_SUBSTRING:
+            put_change(&result.recipe, Change.SUBSTRING)
+            put_number_operand(&result.recipe, one.to_number())
+            put_number_operand(&result.recipe, other.to_number() if has_other else 0.0)
+            result.recipe.push_back(1 if has_other else 0)
+            return 0
+        if not one.to_text(&first) or (has_other and not other.to_text(&second)):
+            result[0] = Value.of(VALUE_OTHER, TYPE_STRING, -1, TRANSFORM_NONE)
+            return 0
+        put_change(&result.recipe, Change.TRANSLATE if function == FUNCTION_TRANSLATE
+                   else Change.BEFORE if function == FUNCTION_SUBSTRING_BEFORE else Change.AFTER)
+        put_text_operand(&result.recipe, first)
+        if function == FUNCTION_TRANSLATE:
+            put_text_operand(&result.recipe, second)
+        return 0
+
+    cdef bint begin_change(self, const Value& inner, Value* result) except -1 nogil:
+        """Makes the result the string of a node-set, changed as far as `inner` is; more changes may follow. False if
+        `inner` is no such string."""
+        if inner.kind != VALUE_NODES and inner.kind != VALUE_TEXT:
+            return False
+        result[0] = Value.of(VALUE_TEXT, TYPE_STRING, inner.node, TRANSFORM_NONE)
+        result.recipe = inner.recipe
+        if inner.transform == TRANSFORM_NORMALIZE:
+            put_change(&result.recipe, Change.NORMALIZE)
+        return True
+
+    cdef int joined_value(self, int32_t call, Value* result) except -1 nogil:
+        """concat() of constants, with at most one string of a node-set among them."""
+        cdef int32_t argument = self.nodes[call].first_child
+        cdef string before, after, part
+        cdef Value value, inner
+        cdef bint has_inner = False
         while argument >= 0:
             self.value(argument, &value)
-            if not value.constant() or not value.to_text(&part):
+            if value.constant() and value.to_text(&part):
+                if has_inner:
+                    after.append(part)
+                else:
+                    before.append(part)
+            elif has_inner or (value.kind != VALUE_NODES and value.kind != VALUE_TEXT):
                 result[0] = Value.of(VALUE_OTHER, TYPE_STRING, -1, TRANSFORM_NONE)
                 return 0
-            text.append(part)
+            else:
+                inner = value
+                has_inner = True
             argument = self.nodes[argument].next_sibling
-        result[0] = Value.of_text(text)
+        if not has_inner:
+            result[0] = Value.of_text(before)
+            return 0
+        self.begin_change(inner, result)
+        put_change(&result.recipe, Change.AROUND)
+        put_text_operand(&result.recipe, before)
+        put_text_operand(&result.recipe, after)
         return 0
 
     cdef int arithmetic_value(self, int32_t node, Value* result) except -1 nogil:

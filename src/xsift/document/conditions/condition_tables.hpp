@@ -5,7 +5,8 @@
 // about has no group and costs nothing. Conditions asked of every element (`*`) are a group of their own.
 //
 //     group    what is asked of elements with one name, or of all
-//     slot     what is asked of one subject in a group: @id, @*, text(), ., namespace-uri()
+//     slot     what is asked of one subject in a group: @id, @*, text(), ., namespace-uri(); or of what a recipe makes
+//              of its values: a slot of its own below the subject's, whose values are made once for all of its tests
 //     test     one comparison; see value_tests.hpp
 //
 // Evaluation does not change the tables: many threads may share them, each with a ConditionScratch of its own.
@@ -18,6 +19,7 @@
 #include "bytes_table.hpp"
 #include "condition.hpp"
 #include "flat_map.hpp"
+#include "recipe.hpp"
 #include "value_tests.hpp"
 
 namespace xsift {
@@ -45,6 +47,12 @@ class ConditionTables {
         std::vector<int32_t> negated;   // tests whose failure is asked for
         int32_t absent_place = -1;      // in its group's `absent`, if it is there
         bool unprepared = false;        // whether it is in ConditionTables::unprepared
+        int32_t base = -1;              // the slot whose values the recipe is applied to; -1: it is no such slot
+        std::string recipe_key;
+        std::unique_ptr<Recipe> recipe;
+        std::vector<int32_t> derived;   // slots below this one
+
+        bool speaks_of_absence() const { return first || !negated.empty(); }
     };
     struct Group {
         std::vector<int32_t> absent;    // attribute slots that say something also where the attribute is missing
@@ -72,6 +80,19 @@ class ConditionTables {
 
     // The slot of a condition in a group, new or known.
     int32_t slot_for(int32_t group, const Condition& condition) {
+        const int32_t base = base_slot_for(group, condition);
+        if (condition.recipe.empty()) return base;
+        for (const int32_t slot : slots[base].derived)
+            if (slots[slot].recipe_key == condition.recipe) return slot;
+        const int32_t slot = new_slot(group, condition);
+        slots[slot].base = base;
+        slots[slot].recipe_key = condition.recipe;
+        slots[slot].recipe = std::make_unique<Recipe>(condition.recipe);
+        slots[base].derived.push_back(slot);
+        return slot;
+    }
+
+    int32_t base_slot_for(int32_t group, const Condition& condition) {
         if (condition.subject == SUBJECT_ATTRIBUTE) {
             const int32_t attribute = attributes.add(condition.attribute.data(), condition.attribute.size());
             int32_t slot = attribute_slots.get(pack(group, attribute), -1);
@@ -109,10 +130,12 @@ class ConditionTables {
 
     // An attribute slot that has something to say about a missing attribute stands in its group's list of these.
     void keep_absent_list(int32_t number) {
+        if (slots[number].base >= 0) number = slots[number].base;
         Slot& slot = slots[number];
         if (slot.subject != SUBJECT_ATTRIBUTE) return;
         std::vector<int32_t>& absent = groups[slot.group].absent;
-        const bool speaks = slot.first || !slot.negated.empty();
+        bool speaks = slot.speaks_of_absence();
+        for (const int32_t derived : slot.derived) speaks = speaks || slots[derived].speaks_of_absence();
         if (speaks && slot.absent_place < 0) {
             slot.absent_place = int32_t(absent.size());
             absent.push_back(number);
@@ -136,21 +159,40 @@ class ConditionTables {
     void emit(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         for (const int32_t number : scratch.held)
             if (registry.tests[number].holds) append_code(registry.tests[number].holds, codes);
+        emit_negated(slot, scratch, codes);
+        for (const int32_t derived : slot.derived) emit_negated(slots[derived], scratch, codes);
+    }
+
+    void emit_negated(const Slot& slot, const ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         for (const int32_t number : slot.negated)
             if (scratch.seen[number] != scratch.round) append_code(registry.tests[number].fails, codes);
+    }
+
+    // Notes the tests of a slot that a value passes, as it is and as recipes make it. `first`: it is the first value;
+    // `any`: it is a value at all.
+    void match_value(const Slot& slot, const char* data, size_t length, bool first, bool any,
+                     ConditionScratch& scratch) const {
+        if (slot.some && any) slot.some->match(data, length, registry, scratch);
+        if (slot.first && first) slot.first->match(data, length, registry, scratch);
+        for (const int32_t number : slot.derived) {
+            const Slot& derived = slots[number];
+            if (!(derived.some && any) && !(derived.first && first)) continue;
+            const std::string_view made = derived.recipe->apply({data, length}, scratch.made, scratch.spare);
+            if (derived.some && any) derived.some->match(made.data(), made.size(), registry, scratch);
+            if (derived.first && first) derived.first->match(made.data(), made.size(), registry, scratch);
+        }
     }
 
     void match_only(const Slot& slot, const char* data, size_t length, ConditionScratch& scratch,
                     std::vector<int32_t>& codes) const {
         scratch.begin_round();
-        if (slot.some) slot.some->match(data, length, registry, scratch);
-        if (slot.first) slot.first->match(data, length, registry, scratch);
+        match_value(slot, data, length, true, true, scratch);
         emit(slot, scratch, codes);
     }
 
     void match_none(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         scratch.begin_round();
-        if (slot.first) slot.first->match("", 0, registry, scratch);
+        match_value(slot, "", 0, true, false, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -165,11 +207,10 @@ class ConditionTables {
         scratch.begin_round();
         for (const AttributeValue& attribute : values) {
             if (!in_namespace(attribute, slot.uri)) continue;
-            if (slot.some) slot.some->match(attribute.value, attribute.value_length, registry, scratch);
-            if (slot.first && !found) slot.first->match(attribute.value, attribute.value_length, registry, scratch);
+            match_value(slot, attribute.value, attribute.value_length, !found, true, scratch);
             found = true;
         }
-        if (slot.first && !found) slot.first->match("", 0, registry, scratch);
+        if (!found) match_value(slot, "", 0, true, false, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -278,8 +319,7 @@ class ConditionTables {
     void match_text_node(int32_t group, const char* data, size_t length, bool first, ConditionScratch& scratch) const {
         const Slot& slot = slots[groups[group].text];
         scratch.begin_round();
-        if (slot.some) slot.some->match(data, length, registry, scratch);
-        if (slot.first && first) slot.first->match(data, length, registry, scratch);
+        match_value(slot, data, length, first, true, scratch);
     }
 
     // Writes what holds of an element's text nodes, given what they passed: pack(part, test), of which one part's
@@ -290,7 +330,7 @@ class ConditionTables {
         scratch.begin_round();
         for (const uint64_t entry : passed)
             if (int32_t(entry >> 32) == part) scratch.hold(int32_t(uint32_t(entry)));
-        if (!had_nodes && slot.first) slot.first->match("", 0, registry, scratch);
+        if (!had_nodes) match_value(slot, "", 0, true, false, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -307,7 +347,7 @@ class ConditionTables {
                      attribute_slots.bytes() + attributes.bytes() + unprepared.capacity() * 4;
         for (const Group& group : groups) sum += (group.absent.capacity() + group.any.capacity()) * 4;
         for (const Slot& slot : slots)
-            sum += slot.uri.capacity() + slot.negated.capacity() * 4 + (slot.some ? slot.some->bytes() : 0) +
+            sum += slot.uri.capacity() + 2 * slot.recipe_key.capacity() + (slot.negated.capacity() + slot.derived.capacity()) * 4 + (slot.some ? slot.some->bytes() : 0) +
                    (slot.first ? slot.first->bytes() : 0);
         return sum;
     }

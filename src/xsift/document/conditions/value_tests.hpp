@@ -69,6 +69,7 @@ struct ConditionScratch {
     uint32_t round = 0;
     uint32_t element = 0;
     std::string normalized;
+    std::string made, spare;        // what a recipe makes of a value
 
     void begin_round() {
         held.clear();
