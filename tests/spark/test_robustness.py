@@ -18,7 +18,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.spark.data import expected, interests, news
-from xsift.spark import SubscriptionTable, versions_used
+from xsift.spark import versions_used
+from xsift.tables import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +80,7 @@ class Inbox:
 def wait_for_note(batch_id: int, process: subprocess.Popen[bytes], log: Path, checkpoint: Path) -> None:
     """Returns when a batch has noted the version of the subscriptions that it uses."""
     deadline = time.monotonic() + LIMIT_SECONDS
-    while not any((checkpoint / "xsift-versions" / f"batch_id={batch_id}").glob("*.parquet")):
+    while not (checkpoint / "xsift-versions" / f"{batch_id}.json").exists():
         assert process.poll() is None, log.read_text()[-3000:]
         assert time.monotonic() < deadline, log.read_text()[-3000:]
         time.sleep(0.05)
@@ -90,7 +91,7 @@ def test_nothing_lost_and_nothing_twice_when_the_driver_is_killed(spark: SparkSe
     rows, documents = [("every", "/*", False), *interests(80)], news(8)
     inbox = Inbox(tmp_path / "inbox", documents)
     checkpoint = tmp_path / "checkpoint"
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
+    table = SubscriptionTable.create(tmp_path / "table")
     table.add(rows[:50])
     inbox.put_file()
     for kill in range(KILLS):
@@ -105,7 +106,7 @@ def test_nothing_lost_and_nothing_twice_when_the_driver_is_killed(spark: SparkSe
     with running("stream", str(tmp_path), "finish", log=log) as process:
         assert process.wait(LIMIT_SECONDS) == 0, log.read_text()[-3000:]
 
-    used = versions_used(spark, str(checkpoint))
+    used = versions_used(str(checkpoint))
     assert sorted(used) == list(range(len(used)))
     answers = {}
     for version in set(used.values()):

@@ -134,6 +134,10 @@ def test_namespaces_of_set_and_row(tmp_path: Path) -> None:
     table.add(brought)
     row = table.as_of().to_pylist()[-1]
     assert (row["id"], row["ordered"], dict(row["namespaces"])) == ("d", True, {"n": "urn:own"})
+    matcher = table.subscriptions().matcher()
+    assert matcher.match("<a xmlns='urn:n'/>") == ["a"]
+    assert matcher.match("<d xmlns='urn:own'><b xmlns='urn:m'/><c xmlns='urn:other'/></d>") == ["b", "c", "d"]
+    assert matcher.match("<d xmlns='urn:n'><c xmlns='urn:m'/></d>") == []
 
 
 def test_replace_writes_what_is_different(place: Place) -> None:

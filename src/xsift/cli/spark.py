@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
-    from xsift.spark import Compiled, SubscriptionTable
+    from xsift.spark import Compiled
+    from xsift.tables import SubscriptionTable
 
 EPILOG = """\
 documents: a folder or glob of files, a document each; with --record NAME large files, cut into a document for each
@@ -218,10 +219,10 @@ def _follow(query: Any, quiet: bool, interrupts: list[int]) -> None:
 
 def _subscriptions(spark: SparkSession, arguments: argparse.Namespace) -> Compiled | SubscriptionTable:
     """A table with versions if it is a folder, else a file that is compiled once."""
-    from xsift.spark import SubscriptionTable
+    from xsift.tables import SubscriptionTable, is_table
 
-    if os.path.isdir(arguments.subscriptions):
-        return SubscriptionTable(spark, arguments.subscriptions, namespaces=namespaces_of(arguments))
+    if is_table(arguments.subscriptions):
+        return SubscriptionTable(arguments.subscriptions)
     return _compiled(spark, arguments)
 
 

@@ -29,7 +29,7 @@ from xsift.spark.worker import Part
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_table", "table_of"]
+__all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_table", "save_matcher", "table_of"]
 
 logger = logging.getLogger("xsift.spark")
 
@@ -206,7 +206,7 @@ def _compile_shards(
         begin, end = (table.num_rows * n // shards for n in (number, number + 1))
         made = options.subscriptions(namespaces)
         failed += made.add_many(table.slice(begin, end - begin), errors=errors)
-        path, size_bytes = _saved(options.matcher(made))
+        path, size_bytes = save_matcher(options.matcher(made))
         held_bytes = max(held_bytes, size_bytes)
         if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:
             path.unlink()
@@ -222,7 +222,7 @@ def _shards_needed(table: pa.Table, namespaces: Mapping[str, str], options: Matc
     piece = table.slice(0, SAMPLE_ROWS)
     made = options.subscriptions(namespaces)
     made.add_many(piece, errors="collect")
-    path, size_bytes = _saved(options.matcher(made))
+    path, size_bytes = save_matcher(options.matcher(made))
     path.unlink()
     total_bytes: float = size_bytes * (table.num_rows / max(1, piece.num_rows))
     return max(1, math.ceil(total_bytes / memory_bytes))
@@ -251,7 +251,7 @@ def ship(spark: SparkSession, matcher: Matcher) -> Part:
 
     A classic session hands out the file itself whenever an executor asks for it, so it stays until the driver ends.
     """
-    return _shipped(spark, *_saved(matcher))
+    return _shipped(spark, *save_matcher(matcher))
 
 
 def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
@@ -262,7 +262,7 @@ def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
     return Part(named.name, size_bytes)
 
 
-def _saved(matcher: Matcher) -> tuple[Path, int]:
+def save_matcher(matcher: Matcher) -> tuple[Path, int]:
     """A matcher saved in a file of the driver, and what a worker holds that loads it: the file, which workers of a
     machine share, and what an engine makes anew from it."""
     handle, name = tempfile.mkstemp(dir=_folder())

@@ -27,7 +27,6 @@ __all__ = [
     "filtered",
     "given_rows",
     "latest",
-    "namespaces_by_row",
 ]
 
 Errors = Literal["raise", "collect"]
@@ -52,10 +51,10 @@ OWN = pa.schema([("id", pa.string()), ("xpath", pa.string()), ("ordered", pa.boo
 """The columns that every table has. The others are those that users brought."""
 
 
-def given_rows(rows: Given | Any) -> pa.Table:
+def given_rows(rows: Any) -> pa.Table:
     """Rows in any form that people have them in, as an Arrow table whose own columns have their types."""
     if isinstance(rows, Subscriptions):
-        table = _of_set(rows)
+        table = rows.table()
     elif isinstance(rows, pa.Table):
         table = rows
     elif hasattr(rows, "toArrow"):  # a Spark DataFrame
@@ -72,20 +71,6 @@ def given_rows(rows: Given | Any) -> pa.Table:
     if reserved:
         raise TableError("bad-column", f"the column {reserved[0]!r} begins with _", hint="such names are the table's")
     return _typed(table)
-
-
-def _of_set(subscriptions: Subscriptions) -> pa.Table:
-    reports = [subscriptions.explain(id) for id in subscriptions]
-    columns = [
-        pa.array([report.id for report in reports], pa.string()),
-        pa.array([report.xpath for report in reports], pa.string()),
-        pa.array([report.ordered for report in reports], pa.bool_()),
-    ]
-    table = pa.table(columns, names=["id", "xpath", "ordered"])
-    if not subscriptions.namespaces:
-        return table
-    mapping = list(subscriptions.namespaces.items())
-    return table.append_column("namespaces", pa.array([mapping] * table.num_rows, NAMESPACES))
 
 
 def _of_rows(rows: Iterable[Any]) -> pa.Table:
@@ -123,8 +108,11 @@ def _typed(table: pa.Table) -> pa.Table:
         if field.name not in table.column_names:
             columns[field.name] = pa.nulls(table.num_rows, field.type)
             continue
+        column = table[field.name]
+        if field.name == "namespaces" and pa.types.is_struct(column.type):  # as JSON Lines are read
+            column = _maps(column)
         try:
-            columns[field.name] = table[field.name].cast(field.type)
+            columns[field.name] = column.cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise TableError("bad-column", f"the column {field.name!r} cannot be {field.type}: {error}") from error
     columns["ordered"] = pc.fill_null(columns["ordered"], False)
@@ -132,6 +120,14 @@ def _typed(table: pa.Table) -> pa.Table:
         if name not in OWN.names:
             columns[name] = _plain(table[name])
     return pa.table(columns)
+
+
+def _maps(column: pa.ChunkedArray) -> pa.Array:
+    values = [
+        None if value is None else [(prefix, uri) for prefix, uri in value.items() if uri is not None]
+        for value in column.to_pylist()
+    ]
+    return pa.array(values, NAMESPACES)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -160,6 +156,7 @@ def checked(
     these is raised."""
     if errors not in ("raise", "collect"):
         raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
+    rows = _own_namespaces(rows, namespaces)
     failed = _missing(rows)
     good = np.ones(rows.num_rows, dtype=bool)
     good[list(failed)] = False
@@ -194,30 +191,25 @@ def _missing(rows: pa.Table) -> dict[int, XsiftError]:
 def _unusable(rows: pa.Table, tried: Places, namespaces: Mapping[str, str]) -> dict[int, XsiftError]:
     """Rows whose expression cannot be used, by number. They are tried under their numbers, so that an id which comes
     twice does not hide which of its rows is wrong."""
+    part = rows.select(OWN.names).take(pa.array(tried))
+    labelled = part.set_column(0, "id", pa.array(tried).cast(pa.string()))
     failed: dict[int, XsiftError] = {}
-    for places, mapping in namespaces_by_row(rows.take(pa.array(tried)), namespaces):
-        numbers = pa.array(tried[places])
-        trial = Subscriptions(namespaces=mapping)
-        part = rows.take(numbers)
-        columns = {"id": numbers.cast(pa.string()), "xpath": part["xpath"], "ordered": part["ordered"]}
-        for label, error in trial.add_many(pa.table(columns), errors="collect"):
-            error.id = rows["id"][int(label)].as_py()  # type: ignore[attr-defined]
-            failed[int(label)] = error
+    for label, error in Subscriptions(namespaces=namespaces).add_many(labelled, errors="collect"):
+        error.id = rows["id"][int(label)].as_py()  # type: ignore[attr-defined]
+        failed[int(label)] = error
     return failed
 
 
-def namespaces_by_row(rows: pa.Table, namespaces: Mapping[str, str]) -> list[tuple[Places, dict[str, str]]]:
-    """The numbers of the rows that share a mapping of prefixes, with that mapping: the set's, and on top of it their
-    own."""
+def _own_namespaces(rows: pa.Table, namespaces: Mapping[str, str]) -> pa.Table:
+    """The rows with the prefixes that the set does not give them anyway."""
     column = rows["namespaces"]
-    everyone = np.arange(rows.num_rows)
     if column.null_count == rows.num_rows:
-        return [(everyone, dict(namespaces))] if rows.num_rows else []
-    keys = [tuple(sorted(value)) if value else () for value in column.to_pylist()]
-    places: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for number, key in enumerate(keys):
-        places.setdefault(key, []).append(number)
-    return [(np.array(numbers), {**namespaces, **dict(key)}) for key, numbers in places.items()]
+        return rows
+    values = [
+        [(prefix, uri) for prefix, uri in value or () if namespaces.get(prefix) != uri] or None
+        for value in column.to_pylist()
+    ]
+    return rows.set_column(rows.column_names.index("namespaces"), "namespaces", pa.array(values, NAMESPACES))
 
 
 def _repeated(ids: pa.ChunkedArray) -> Places:

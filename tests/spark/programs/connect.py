@@ -6,7 +6,8 @@ import sys
 
 import xsift
 from tests.spark.data import expected, finish, interests, news
-from xsift.spark import SubscriptionTable, make_session, match_documents, match_stream, register_sources
+from xsift.spark import make_session, match_documents, match_stream, register_sources
+from xsift.tables import SubscriptionTable
 
 
 def main(folder: str) -> None:
@@ -21,7 +22,7 @@ def main(folder: str) -> None:
     made = xsift.Subscriptions()
     made.add("p", "//p")
     assert match_documents(frame, subscriptions=made, output="nodes").count() > 0
-    versions = SubscriptionTable(spark, f"{folder}/table")
+    versions = SubscriptionTable.create(f"{folder}/table")
     versions.add(rows)
     frame.coalesce(1).write.parquet(f"{folder}/inbox")
     stream = spark.readStream.schema("number int, xml binary").parquet(f"{folder}/inbox")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from xsift.spark import FolderSink, SubscriptionTable, make_session, match_stream
+from xsift.spark import FolderSink, make_session, match_stream
+from xsift.tables import SubscriptionTable
 
 
 def main(folder: str, finish: bool) -> None:
@@ -14,7 +15,7 @@ def main(folder: str, finish: bool) -> None:
     )
     query = match_stream(
         stream,
-        subscriptions=SubscriptionTable(spark, f"{folder}/table"),
+        subscriptions=SubscriptionTable(f"{folder}/table"),
         sink=FolderSink(f"{folder}/out", buckets=2),
         dead_letters=f"{folder}/dead",
         checkpoint=f"{folder}/checkpoint",
