@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["KafkaSink"]
 
 TIMEOUT_SECONDS = 60.0
+CREATE_SECONDS = 15.0
 LOOK_BACK = 1000  # offsets of the progress topic that are read to find the last batch: aborted ones lie between
 PART = "__xsift_part"
 
@@ -105,7 +106,8 @@ class KafkaSink:
         known = admin.list_topics(timeout=TIMEOUT_SECONDS).topics.get(self.progress_topic)
         if known is None or not known.partitions:
             settings = {"cleanup.policy": "compact"}
-            made = admin.create_topics([NewTopic(self.progress_topic, self.parts, -1, config=settings)])
+            topic = NewTopic(self.progress_topic, self.parts, -1, config=settings)
+            made = admin.create_topics([topic], request_timeout=CREATE_SECONDS)
             try:
                 made[self.progress_topic].result(TIMEOUT_SECONDS)
             except KafkaException as error:  # brokers that make topics by themselves, or another driver was first
