@@ -386,7 +386,7 @@ class Matcher:
         cls, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], limits: Limits, validate: bool
     ) -> Matcher:
         if "engine" not in facts:
-            raise StorageError("not-a-matcher", "the file holds a set", hint="Subscriptions.load(…).matcher()")
+            raise StorageError("a-set", "the file holds a set", hint="Subscriptions.load(…).matcher()")
         symbols = restored_symbols(arrays)
         rows = Rows()
         rows.restore(arrays)

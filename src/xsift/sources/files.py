@@ -40,8 +40,9 @@ TRUE, FALSE = ("true", "True", "1", "yes"), ("false", "False", "0", "no", "")
 # Subscriptions
 
 
-def read_subscriptions(path: str | os.PathLike[str]) -> pa.Table:
-    """A table with the columns `id` and `xpath` (strings) and `ordered` (boolean), one row a subscription."""
+def read_subscriptions(path: str | os.PathLike[str], *, all_columns: bool = False) -> pa.Table:
+    """A table with the columns `id` and `xpath` (strings) and `ordered` (boolean), one row a subscription; with
+    `all_columns` also the others that the file has."""
     name = os.fspath(path)
     plain = name.removesuffix(".gz")
     try:
@@ -64,7 +65,11 @@ def read_subscriptions(path: str | os.PathLike[str]) -> pa.Table:
         raise SubscriptionError("unreadable-file", f"{name} cannot be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise SubscriptionError("malformed-file", f"{name} cannot be read: {error}") from error
-    return _normalised(table, name)
+    own = _normalised(table, name)
+    for column in table.column_names if all_columns else []:
+        if column not in own.column_names:
+            own = own.append_column(column, table[column])
+    return own
 
 
 def _open(name: str) -> IO[bytes]:
