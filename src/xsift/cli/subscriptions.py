@@ -171,7 +171,7 @@ def _import(arguments: argparse.Namespace) -> int:
         raise SubscriptionError(
             "bad-subscriptions",
             "nothing was changed",
-            hint="mend this row (`xsift check FILE` lists all that cannot be used), or leave it out with --skip-errors",
+            hint="mend this row (`xsift check FILE` lists all such), or leave it out with --skip-errors",
         ) from error
     return _told(table)
 

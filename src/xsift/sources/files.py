@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -68,7 +69,10 @@ def read_subscriptions(path: str | os.PathLike[str], *, all_columns: bool = Fals
     own = _normalised(table, name)
     for column in table.column_names if all_columns else []:
         if column not in own.column_names:
-            own = own.append_column(column, table[column])
+            values = table[column]
+            if plain.endswith((".tsv", ".csv")):  # where nothing and an empty text look the same
+                values = pc.if_else(pc.equal(values, ""), None, values)
+            own = own.append_column(column, values)
     return own
 
 
