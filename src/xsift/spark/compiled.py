@@ -25,6 +25,7 @@ import pyarrow as pa
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
 from xsift.spark.worker import Part
+from xsift.tables.table import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +34,11 @@ __all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_t
 
 logger = logging.getLogger("xsift.spark")
 
-SubscriptionSource: TypeAlias = "DataFrame | pa.Table | Subscriptions | Matcher | str | os.PathLike[str] | Compiled"
-"""A DataFrame or Arrow table (id, xpath, and if you like ordered and namespaces), a set, a matcher, or the path of a
-saved one."""
+SubscriptionSource: TypeAlias = (
+    "DataFrame | pa.Table | Subscriptions | SubscriptionTable | Matcher | str | os.PathLike[str] | Compiled"
+)
+"""A DataFrame or Arrow table (id, xpath, and if you like ordered and namespaces), a set, a SubscriptionTable as it is
+now, a matcher, or the path of a saved one."""
 
 Errors = Literal["raise", "collect"]
 DEFAULT_WORKER_MEMORY_BYTES = 2 * 2**30
@@ -90,6 +93,9 @@ def compile_subscriptions(
         raise ValueError(f"shards is {shards}; at least 1")
     if errors not in ("raise", "collect"):
         raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
+    if isinstance(subscriptions, SubscriptionTable):
+        namespaces = subscriptions.namespaces | dict(namespaces or {})
+        subscriptions = subscriptions.as_of()
     memory_bytes = worker_memory_bytes or _worker_memory_bytes(spark)
     options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
     if isinstance(subscriptions, Matcher | str | os.PathLike):

@@ -51,7 +51,7 @@ RETAINED_SETTING = "spark.sql.streaming.minBatchesToRetain"
 def match_stream(
     documents: DataFrame,
     *,
-    subscriptions: SubscriptionTable | SubscriptionSource,
+    subscriptions: SubscriptionSource,
     sink: Sink | str,
     checkpoint: str,
     xml: str = "xml",
