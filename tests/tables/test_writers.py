@@ -107,6 +107,20 @@ def test_a_table_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pyt
     assert table.version() == 0
 
 
+def test_a_reader_whose_files_are_gone_looks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are kept for an hour after they were merged; a reader may have looked before that."""
+    monkeypatch.setattr(delta, "DEAD_HOURS", 0)
+    writer = SubscriptionTable.create(tmp_path / "table")
+    for number in range(5):
+        writer.add([(f"s{number}", "//a")])
+    reader = SubscriptionTable(tmp_path / "table")
+    seen = reader.version()
+    writer.compact()
+    monkeypatch.setattr(type(reader._log), "look", lambda self: seen)
+    assert reader.as_of().num_rows == 5
+    assert reader.changes(2).num_rows == 3
+
+
 def writes_and_tells(path: str, writer: str) -> None:
     table = SubscriptionTable(path)
     number = 0

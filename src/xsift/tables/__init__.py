@@ -21,7 +21,8 @@ from xsift.errors import XsiftError
 if importlib.util.find_spec("deltalake") is None:
     raise XsiftError("no-deltalake", "subscription tables need deltalake", hint="pip install 'xsift[tables]'")
 
+from xsift.tables.follower import Follower
 from xsift.tables.places import is_table, split_version
 from xsift.tables.table import Diff, SubscriptionTable, Version
 
-__all__ = ["Diff", "SubscriptionTable", "Version", "is_table", "split_version"]
+__all__ = ["Diff", "Follower", "SubscriptionTable", "Version", "is_table", "split_version"]
