@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,39 @@ def test_stream_equals_library_while_subscriptions_change(spark: SparkSession, t
     assert sorted(broken) == sorted((n, error, documents[n % 1000]) for n, (_, error) in wanted.items() if error)
     assert len(broken) == 2 * len(BROKEN)
     assert versions_used(checkpoint) == {0: 1, 1: 3}
+
+
+def test_a_restart_after_a_hundred_thousand_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """What a query finds that has run for long, made from one that has just begun."""
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>"])
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("a", "//a")])
+    out, checkpoint, last = str(tmp_path / "out"), tmp_path / "checkpoint", 99_999
+
+    def run() -> None:
+        state = str(checkpoint)
+        finish(lambda: match_stream(inbox.stream(), subscriptions=table, sink=out, checkpoint=state, trigger=NOW))
+
+    run()
+    for kind in ("offsets", "commits"):
+        for batch_id in (last - 1, last):
+            shutil.copy(checkpoint / kind / "0", checkpoint / kind / str(batch_id))
+        (checkpoint / kind / "0").unlink()
+        (checkpoint / kind / ".0.crc").unlink(missing_ok=True)
+    notes = checkpoint / "xsift-versions"
+    (notes / "0.json").unlink()
+    for batch_id in range(last - 200, last + 1):
+        (notes / f"{batch_id}.json").write_text('{"version": 1}')
+    (notes / f"{last + 1}.json").write_text('{"version": 1}')  # the next batch noted its version, and died
+    table.add([("late", "//a")])
+    inbox.put([b"<a/>"], 1)
+    run()
+    inbox.put([b"<a/>"], 2)
+    run()
+    rows = {row.number: (row.batch_id, row.matches) for row in spark.read.parquet(out).collect()}
+    assert rows == {0: (0, ["a"]), 1: (last + 1, ["a"]), 2: (last + 2, ["a", "late"])}
+    assert len(versions_used(str(checkpoint))) == 100
 
 
 def test_progress(spark: SparkSession, tmp_path: Path) -> None:
