@@ -47,6 +47,18 @@ def test_writers_at_once_all_succeed(place: Place) -> None:
     assert table.as_of(where={"id": "everybody"})["xpath"].to_pylist() == [f"//{last.user}"]
 
 
+def test_all_make_the_table_at_once(place: Place) -> None:
+    path, options = place
+
+    def make(number: int) -> None:
+        table = SubscriptionTable.create(path, storage_options=options, exist_ok=True)
+        table.add([(f"s{number}", "//a")])
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(make, range(WRITERS)))
+    assert SubscriptionTable(path, storage_options=options).as_of().num_rows == WRITERS
+
+
 def test_of_two_that_remove_the_same_one_gets_an_error(place: Place) -> None:
     path, options = place
     one = SubscriptionTable.create(path, storage_options=options)

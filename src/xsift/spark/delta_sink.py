@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
-from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 from pyspark.sql import functions as sql
@@ -86,7 +86,7 @@ class DeltaSink:
             self.compact()
 
     def _schema(self, matches: DataFrame) -> pa.Schema:
-        """The columns of the table; with those of a table that is there, if it has them in another order."""
+        """The columns of the table."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         for column in self.partition_by:
@@ -104,15 +104,12 @@ class DeltaSink:
             table = DeltaTable(place, storage_options=options)
         except TableNotFoundError:
             DeltaTable.create(
-                place, schema, mode="ignore", partition_by=list(self.partition_by), storage_options=options
+                place, _nullable(schema), mode="ignore", partition_by=list(self.partition_by), storage_options=options
             )
             return DeltaTable(place, storage_options=options)
-        there = pa.schema(table.schema().to_arrow())
-        missing = [name for name in schema.names if name not in there.names]
-        parts = list(table.metadata().partition_columns)
-        if missing or parts != list(self.partition_by):
-            what = f"no column {missing[0]!r}" if missing else f"partitions by {parts}, not {list(self.partition_by)}"
-            raise XsiftError("other-schema", f"the table at {self.path} has {what}", hint="write to another path")
+        wrong = _misfit(table, schema, list(self.partition_by))
+        if wrong:
+            raise XsiftError("other-schema", f"the table at {self.path} has {wrong}", hint="write to another path")
         return table
 
     def _has(self, table: DeltaTable, batch_id: int) -> bool:
@@ -149,6 +146,18 @@ class DeltaSink:
             table.vacuum(retention_hours=DEAD_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
         except (DeltaError, OSError) as error:
             logger.warning("%s could not be compacted: %s", self.path, error)
+
+
+def _misfit(table: DeltaTable, schema: pa.Schema, partition_by: list[str]) -> str:
+    """What a table has that does not fit; "" if all does."""
+    there = {column.name: column.type for column in table.schema().fields}
+    for column in Schema.from_arrow(_nullable(schema)).fields:
+        if column.name not in there:
+            return f"no column {column.name!r}"
+        if there[column.name] != column.type:
+            return f"a column {column.name!r} of another type"
+    parts = list(table.metadata().partition_columns)
+    return "" if parts == partition_by else f"partitions by {parts}, not {partition_by}"
 
 
 def _check_partition(column: pa.Field) -> None:

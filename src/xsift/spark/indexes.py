@@ -10,7 +10,6 @@ it once a machine, into a cache of bounded size.
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import json
 import os
@@ -146,6 +145,8 @@ def _cache() -> Path:
 
 def _cached(folder: Folder, name: str) -> Path:
     """A file of the cache. One worker fetches it, others that want it wait."""
+    import fcntl
+
     target = _cache() / name
     with (_cache() / f".{name}.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
