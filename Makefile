@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build demo test test-spark lint bench sanitize fuzz clean
+.PHONY: help setup build demo test test-spark lint bench sanitize soak fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -44,6 +44,9 @@ bench: setup ## the benchmarks, beside each other in one run
 
 sanitize: setup ## the tests on kernels built with address and undefined-behaviour sanitizers
 	@tools/sanitize $(VENV)
+
+soak: setup ## a stream that runs for an hour while everything changes; SOAK_SECONDS=600 for ten minutes
+	@$(PYTHON) -m benchmarks.soak --seconds $(or $(SOAK_SECONDS),3600)
 
 fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EACH=3600 for longer
 	@tools/fuzz $(VENV) $(or $(SECONDS_EACH),300)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from xsift.spark import FolderSink, SubscriptionTable, make_session, match_stream
+from xsift.spark import FolderSink, make_session, match_stream
+from xsift.tables import SubscriptionTable
 
 NEWS = {
     "spark.xml": "<nitf><body><hl1>Spark 5 is out</hl1><p lede='true'>Faster.</p><p>Much faster.</p></body></nitf>",
@@ -33,7 +34,7 @@ def main(folder: Path) -> None:
     inbox.mkdir()
     put(inbox, NEWS)
     spark = make_session("local[2]")
-    readers = SubscriptionTable(spark, str(folder / "readers"))
+    readers = SubscriptionTable.create(folder / "readers")
     readers.add([("alice", "/nitf/body[contains(hl1, 'Spark')]/p"), ("bob", "//p[@lede = 'true']")])
     files = spark.readStream.format("binaryFile").schema(
         "path string, modificationTime timestamp, length bigint, content binary"

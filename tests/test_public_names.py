@@ -10,7 +10,9 @@ import pytest
 import xsift
 
 
-@pytest.mark.parametrize("name", ["xsift", "xsift.xpath", "xsift.document", "xsift.engines", "xsift.workload"])
+@pytest.mark.parametrize(
+    "name", ["xsift", "xsift.xpath", "xsift.document", "xsift.engines", "xsift.workload", "xsift.tables"]
+)
 def test_all_is_what_there_is(name: str) -> None:
     module = importlib.import_module(name)
     for exported in module.__all__:

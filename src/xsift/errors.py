@@ -6,7 +6,8 @@
     ├── SubscriptionError   an id is unknown or used twice, a file of subscriptions cannot be read
     ├── EngineError         an engine is unknown, was given a wrong option, or refuses a pattern
     ├── WorkloadError       a DTD or a generator parameter cannot be used
-    └── StorageError        a saved matcher cannot be read
+    ├── StorageError        a saved matcher cannot be read
+    └── TableError          a subscription table cannot be read, or was not changed
 
 Codes are words joined by hyphens ("predicate-not-closed"). They are part of the public interface: scripts
 may test them; the sentences may change.
@@ -20,6 +21,7 @@ __all__ = [
     "FailureWarning",
     "StorageError",
     "SubscriptionError",
+    "TableError",
     "WorkloadError",
     "XPathError",
     "XsiftError",
@@ -111,6 +113,10 @@ class WorkloadError(XsiftError):
 
 class StorageError(XsiftError):
     """A file that should hold a saved matcher cannot be read as one."""
+
+
+class TableError(XsiftError):
+    """A subscription table cannot be read as asked, or a change to it was not made."""
 
 
 class FailureWarning(UserWarning):

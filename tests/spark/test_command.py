@@ -12,7 +12,7 @@ import pytest
 
 from tests.sources.test_records import TRICKY
 from xsift.cli import main
-from xsift.spark import SubscriptionTable
+from xsift.tables import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def test_stream(here: SparkSession, dump: list[str], tmp_path: Path, capsys: pyt
 def test_stream_against_a_table(
     here: SparkSession, dump: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = SubscriptionTable(here, str(tmp_path / "table"))
+    table = SubscriptionTable.create(tmp_path / "table")
     table.add([("all", "//article")])
     out, state, broken = (str(tmp_path / name) for name in ("out", "state", "broken"))
     (tmp_path / "dump" / "b.xml").write_bytes(b"<d><article>cut off")

@@ -71,6 +71,81 @@ def test_end_to_end(spark: SparkSession, cluster: tuple[Any, str], tmp_path: Pat
     assert [bytes(row.value) for row in dead] == [b"<broken>"]
 
 
+def messages(servers: str, topic: str) -> list[tuple[bytes, bytes]]:
+    """All keys and values of a topic."""
+    settings = {"bootstrap.servers": servers, "group.id": "test", "isolation.level": "read_committed"}
+    consumer = kafka.Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
+    places = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    consumer.assign([kafka.TopicPartition(topic, partition, 0) for partition in places])
+    found, ends = [], 0
+    while ends < len(places):
+        message = consumer.poll(30)
+        assert message is not None
+        if message.error():
+            ends += 1
+        else:
+            found.append((message.key(), message.value()))
+    consumer.close()
+    return sorted(found)
+
+
+def same_topic(subscription: str) -> str:
+    return "once"
+
+
+def test_transactions_send_a_batch_once(spark: SparkSession, cluster: tuple[Any, str]) -> None:
+    """What the mock cluster cannot show: it hands out what was aborted, and fences nobody off. A broker does both."""
+    producer, servers = cluster
+    for topic in ("xsift-progress", "once"):
+        producer.list_topics(topic, timeout=30)  # which makes it
+    batches = [[(f"s{number % 5}", f"<b>{batch}-{number}</b>") for number in range(40)] for batch in range(3)]
+    frames = [spark.createDataFrame(rows, "subscription string, fragment string") for rows in batches]
+
+    def new_driver() -> KafkaSink:
+        return KafkaSink(servers, same_topic, transactions=True).for_query("query-1")
+
+    sink = new_driver()
+    sink(frames[0], 0)
+    sink(frames[1], 1)
+    again = new_driver()
+    again(frames[1].repartition(3), 1)  # in other tasks than before
+    again(frames[2], 2)
+    new_driver()(frames[2], 2)
+    wanted = sorted((id.encode(), xml.encode()) for rows in batches for id, xml in rows)
+    assert messages(servers, "once") == wanted
+    assert {value for _, value in messages(servers, "xsift-progress")} == {b"0", b"1", b"2"}
+    other = KafkaSink(servers, same_topic, transactions=True, query="query-2")
+    other(frames[0], 0)
+    assert len(messages(servers, "once")) == len(wanted) + 40
+
+
+def test_a_part_that_was_not_sent_is_sent_when_a_batch_comes_again(
+    spark: SparkSession, cluster: tuple[Any, str]
+) -> None:
+    producer, servers = cluster
+    producer.list_topics("once-parts", timeout=30)
+    rows = [(f"s{number}", f"<b>{number}</b>") for number in range(30)]
+    frame = spark.createDataFrame(rows, "subscription string, fragment string")
+    sink = KafkaSink(servers, lambda _: "once-parts", transactions=True, query="query-3")
+    parted = sink._parted(frame)
+    some = parted.where("__xsift_part < 2").drop("__xsift_part")
+    assert 0 < some.count() < 30
+    KafkaSink(servers, sink.route, transactions=True, query="query-3")(some, 7)  # the driver died after two parts
+    sink(frame, 7)
+    wanted = sorted((id.encode(), xml.encode()) for id, xml in rows)
+    assert messages(servers, "once-parts") == wanted
+
+
+def test_what_transactions_need(spark: SparkSession, cluster: tuple[Any, str]) -> None:
+    producer, servers = cluster
+    producer.list_topics("xsift-progress", timeout=30)
+    frame = spark.createDataFrame([("s", "<b/>")], "subscription string, fragment string")
+    with pytest.raises(xsift.XsiftError, match="no-query"):
+        KafkaSink(servers, same_topic, transactions=True)(frame, 0)
+    with pytest.raises(xsift.XsiftError, match="4 partitions, and needs one for each part"):
+        KafkaSink(servers, same_topic, transactions=True, parts=9, query="q")(frame, 0)
+
+
 def test_offsets_and_limits(cluster: tuple[Any, str]) -> None:
     producer, servers = cluster
     send(producer, "limits", [b"x"] * 7, partition=0)

@@ -11,20 +11,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from deltalake import DeltaTable
 
 from tests.spark.data import expected, interests, news
-from xsift.spark import SubscriptionTable, versions_used
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from xsift.spark import versions_used
+from xsift.tables import SubscriptionTable
 
 ROOT = Path(__file__).parent.parent.parent
-KILLS = 3
+KILLS = int(os.environ.get("XSIFT_KILLS", "3"))
 LIMIT_SECONDS = 300
 
 
@@ -79,49 +78,91 @@ class Inbox:
 def wait_for_note(batch_id: int, process: subprocess.Popen[bytes], log: Path, checkpoint: Path) -> None:
     """Returns when a batch has noted the version of the subscriptions that it uses."""
     deadline = time.monotonic() + LIMIT_SECONDS
-    while not any((checkpoint / "xsift-versions" / f"batch_id={batch_id}").glob("*.parquet")):
+    while not (checkpoint / "xsift-versions" / f"{batch_id}.json").exists():
         assert process.poll() is None, log.read_text()[-3000:]
         assert time.monotonic() < deadline, log.read_text()[-3000:]
         time.sleep(0.05)
 
 
-def test_nothing_lost_and_nothing_twice_when_the_driver_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def cluster() -> Any:
+    """A Kafka cluster in this process, which outlives the drivers, and its address."""
+    kafka = pytest.importorskip("confluent_kafka")
+    producer = kafka.Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1})
+    brokers = producer.list_topics(timeout=30).brokers.values()
+    producer.list_topics("matches", timeout=30)
+    return producer, ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+
+
+def test_nothing_lost_and_nothing_twice_when_the_driver_is_killed(tmp_path: Path, cluster: Any) -> None:
+    """One stream into every sink. XSIFT_KILLS=20 kills its driver more often."""
     rng = random.Random(11)
     rows, documents = [("every", "/*", False), *interests(80)], news(8)
     inbox = Inbox(tmp_path / "inbox", documents)
     checkpoint = tmp_path / "checkpoint"
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
+    table = SubscriptionTable.create(tmp_path / "table")
     table.add(rows[:50])
-    inbox.put_file()
     for kill in range(KILLS):
         log = tmp_path / f"log{kill}"
-        with running("stream", str(tmp_path), log=log) as process:
-            wait_for_note(kill, process, log, checkpoint)
+        inbox.put_file()  # the last driver may have read all that was there
+        with running("stream", str(tmp_path), cluster[1], log=log) as process:
+            wait_for_note(max(versions_used(str(checkpoint)), default=-1) + 1, process, log, checkpoint)
             inbox.put_file()
-            table.add(rows[50 + 10 * kill : 60 + 10 * kill])
+            table.add(rows[50 + kill : 51 + kill])
             table.remove([rows[1 + kill][0]])
-            time.sleep(rng.uniform(0, 3))
+            time.sleep(rng.uniform(0, 4))
     log = tmp_path / "log"
-    with running("stream", str(tmp_path), "finish", log=log) as process:
+    with running("stream", str(tmp_path), cluster[1], "finish", log=log) as process:
         assert process.wait(LIMIT_SECONDS) == 0, log.read_text()[-3000:]
 
-    used = versions_used(spark, str(checkpoint))
+    used = versions_used(str(checkpoint))
     assert sorted(used) == list(range(len(used)))
     answers = {}
     for version in set(used.values()):
         known = [(row["id"], row["xpath"], row["ordered"]) for row in table.as_of(version).to_pylist()]
         answers[version] = expected(known, documents)
-    delivered: dict[int, list[str]] = {}
-    batches: dict[int, int] = {}
-    for row in spark.read.parquet(str(tmp_path / "out")).collect():
-        delivered.setdefault(row.number, []).append(row.subscription)
-        assert batches.setdefault(row.number, row.batch_id) == row.batch_id
-    dead = spark.read.parquet(str(tmp_path / "dead")).collect()
     broken = {place for place, (_, error) in enumerate(expected(rows[:1], documents)) if error}
-    wanted = [(n, documents[n % len(documents)]) for n in range(inbox.put) if n % len(documents) in broken]
-    assert sorted((row.number, bytes(row.xml)) for row in dead) == wanted
-    for number in range(inbox.put):
-        place = number % len(documents)
-        if place not in broken:  # each of the others is delivered to "every" at least, so its batch is known
-            assert sorted(delivered[number]) == sorted(answers[used[batches[number]]][place][0] or [])
-    assert len(set(used.values())) > KILLS
+    delivered = rows_of(DeltaTable(tmp_path / "delta").to_pyarrow_table())
+    batches = {number: batch_id for number, _, batch_id in delivered}
+    wanted = sorted(
+        (number, id, batches[number])
+        for number in range(inbox.put)
+        if number % len(documents) not in broken
+        for id in answers[used[batches[number]]][number % len(documents)][0] or []
+    )
+    assert {number for number, _, _ in wanted} == {n for n in range(inbox.put) if n % len(documents) not in broken}
+    assert delivered == wanted
+    for sink in ("parquet", "folder"):
+        assert rows_of(pyarrow.parquet.read_table(tmp_path / sink, partitioning="hive")) == wanted, sink
+    dead = pyarrow.parquet.read_table(tmp_path / "dead", partitioning="hive").to_pylist()
+    missing = [(n, documents[n % len(documents)]) for n in range(inbox.put) if n % len(documents) in broken]
+    assert sorted((row["number"], row["xml"]) for row in dead) == missing
+    sent = kafka_messages(cluster[1])
+    assert sorted(sent.values()) == sorted((number, id) for number, id, _ in wanted)
+    assert len(set(used.values())) > KILLS // 2
+
+
+def rows_of(table: pa.Table) -> list[tuple[int, str, int]]:
+    return sorted((row["number"], row["subscription"], row["batch_id"]) for row in table.to_pylist())
+
+
+def kafka_messages(servers: str) -> dict[bytes, tuple[int, str]]:
+    """The messages of a topic, each once: what was sent again has the same header."""
+    import confluent_kafka as kafka
+
+    settings = {"bootstrap.servers": servers, "group.id": "test", "enable.partition.eof": True}
+    consumer = kafka.Consumer({**settings, "enable.auto.commit": False})
+    places = consumer.list_topics("matches", timeout=30).topics["matches"].partitions
+    consumer.assign([kafka.TopicPartition("matches", partition, 0) for partition in places])
+    found: dict[bytes, tuple[int, str]] = {}
+    ends = 0
+    while ends < len(places):
+        message = consumer.poll(30)
+        assert message is not None
+        if message.error():
+            ends += 1
+            continue
+        value = (int(message.value()), message.key().decode())
+        assert found.setdefault(message.headers()[0][1], value) == value
+    consumer.close()
+    return found

@@ -1,25 +1,27 @@
-"""match_stream, SubscriptionTable and the sinks."""
+"""match_stream against tables that change, what it leaves behind, and the sinks."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import xsift
 from tests.spark.data import BROKEN, expected, finish, interests, news
-from xsift.spark import FolderSink, SubscriptionTable, match_stream, versions_used
+from xsift.spark import FolderSink, match_stream, progress_of, versions_used
+from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
+from xsift.spark.notes import Notes
+from xsift.tables import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NOW = {"availableNow": True}
-MAP = pa.map_(pa.string(), pa.string())
 
 
 class Inbox:
@@ -40,94 +42,73 @@ class Inbox:
         return self._spark.readStream.schema("number int, xml binary").parquet(str(self.path))
 
 
-def test_table_versions(spark: SparkSession, tmp_path: Path) -> None:
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
-    assert table.version() == 0
-    assert table.as_of().num_rows == 0
-    assert table.add([("a", "//a"), ("b", "//b", True)]) == []
-    table.remove(["a"])
-    failed = table.add([("c", "//c"), ("bad", "//c["), ("b", "//b2")], errors="collect")
-    assert [id for id, _ in failed] == ["bad"]
-    assert table.version() == 3
-    listed = [[tuple(row.values()) for row in table.as_of(version).to_pylist()] for version in range(4)]
-    assert listed == [
-        [],
-        [("a", "//a", False), ("b", "//b", True)],
-        [("b", "//b", True)],
-        [("c", "//c", False), ("b", "//b2", False)],
-    ]
-    with pytest.raises(xsift.XPathError):
-        table.add([("d", "//d"), ("e", "//[")])
-    with pytest.raises(xsift.SubscriptionError, match="no subscription 'z'"):
-        table.remove(["b", "z"])
-    with pytest.raises(xsift.SubscriptionError, match="no version 9"):
-        table.as_of(9)
-    assert table.version() == 3
-
-
-def test_writers_of_a_table_take_turns(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = str(tmp_path / "table")
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda id: SubscriptionTable(spark, path).add([(id, "//a")]), "abcd"))
-    table = SubscriptionTable(spark, path)
-    assert table.version() == 4
-    assert sorted(table.as_of()["id"].to_pylist()) == list("abcd")
-    monkeypatch.setattr("xsift.spark.table.LOCK_SECONDS", 0.1)
-    with table._alone(), pytest.raises(xsift.SubscriptionError, match="table-busy"):
-        SubscriptionTable(spark, f"file:{path}").remove(["a"])
-    assert table.version() == 4
-
-
-def test_a_second_writer_is_refused_where_there_are_no_locks(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
-    late = SubscriptionTable(spark, table.path)
-    table.add([("a", "//a")])
-    table.add([("b", "//b")])
-    before = table.as_of(2)
-    monkeypatch.setattr(late, "_alone", nullcontext)
-    monkeypatch.setattr(late, "version", lambda: 1)  # it looked before b was added
-    with pytest.raises(xsift.SubscriptionError, match="two-writers"):
-        late.add([("c", "//c"), ("b", "//other")])
-    assert table.version() == 2
-    assert table.as_of(2) == before
-    table.add([("c", "//c")])
-    assert table.as_of()["id"].to_pylist() == ["a", "b", "c"]
-
-
-def test_namespaces_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    table = SubscriptionTable(spark, str(tmp_path / "table"), namespaces={"n": "urn:n"})
-    own = pa.table({"id": ["a"], "xpath": ["//n:a"], "namespaces": pa.array([[("n", "urn:other")]], MAP)})
-    with pytest.raises(xsift.SubscriptionError, match="share its namespaces"):
-        table.add(own)
-    with pytest.raises(xsift.SubscriptionError, match="namespaces that the table has not"):
-        table.add(xsift.Subscriptions(namespaces={"n": "urn:other"}))
-    assert table.version() == 0
-
-
-def test_only_what_changed_is_compiled(spark: SparkSession, tmp_path: Path) -> None:
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
+def test_only_what_changed_is_compiled(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
     table.add([(f"s{number}", f"//a{number}") for number in range(100)])
-    live = LiveSubscriptions(table.path, {}, xsift.MatcherOptions())
-    first = live.at(spark, 1)
+    live = LiveSubscriptions(table, IndexFolder.of(str(tmp_path / "checkpoint")), xsift.MatcherOptions())
+    live.at(1)
+    first = live.parts
     table.add([("new", "//new"), ("s3", "//changed")])
     table.remove(["s5", "new"])
-    second = live.at(spark, 2)
-    assert second.parts[0].name == first.parts[0].name
-    assert len(second.parts) == 2
-    assert second.subscriptions == 101
-    third = live.at(spark, 3)
-    assert [part.name for part in third.parts] == [part.name for part in second.parts]
-    assert third.subscriptions == 99
-    assert live.at(spark, 1).parts == first.parts
+    live.at(2)
+    assert live.parts[0].name == first[0].name
+    assert len(live.parts) == 2
+    assert live.count == 101
+    second = [part.name for part in live.parts]
+    live.at(3)
+    assert [part.name for part in live.parts] == second
+    assert live.count == 99
+    live.at(1)
+    assert live.parts == first
+
+
+def test_indexes_that_no_batch_can_need_are_removed(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    live = LiveSubscriptions(table, IndexFolder.of(str(tmp_path / "checkpoint")), xsift.MatcherOptions())
+    files = []
+    for number in range(60):
+        table.add([(f"s{number % 40}", f"//a{number}")])
+        name = live.at(table.version())
+        there = {path.name for path in (tmp_path / "checkpoint" / "xsift-indexes").iterdir()}
+        assert there >= {name, *(part.name for part in live.parts)}
+        files.append(len(there))
+    assert live.count == 40
+    assert max(files) <= 20
+
+
+def test_notes_are_bounded_and_one_is_looked_up(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    notes = Notes(str(checkpoint), None, retained=100)
+    for batch_id in range(300):
+        notes.note(batch_id, batch_id // 10)
+    assert versions_used(str(checkpoint)) == {batch_id: batch_id // 10 for batch_id in range(200, 300)}
+    opened: list[str] = []
+    again = Notes(str(checkpoint), None, retained=100)
+    folder, read = again._folder, again._folder.read
+    folder.read = lambda name: opened.append(name) or read(name)  # type: ignore[method-assign, func-returns-value]
+    assert again.version_of(299) == 29
+    assert opened == ["299.json"]
+    assert again.version_of(150) is None
+
+
+def test_notes_of_before_are_read_once(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint" / "xsift-versions"
+    for batch_id in range(500):
+        (folder / f"batch_id={batch_id}").mkdir(parents=True)
+    note = pa.table({"version": pa.array([7], pa.int64())})
+    pyarrow.parquet.write_table(note, folder / "batch_id=499" / "part-0.parquet")
+    notes = Notes(str(tmp_path / "checkpoint"), None)
+    assert notes.version_of(499) == 7
+    assert notes.version_of(500) is None
+    notes.note(500, 8)
+    assert [path.name for path in folder.iterdir()] == ["500.json"]
 
 
 def test_stream_equals_library_while_subscriptions_change(spark: SparkSession, tmp_path: Path) -> None:
     rows = interests(150)
     documents = news(20)
     inbox = Inbox(spark, tmp_path / "inbox")
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
+    table = SubscriptionTable.create(tmp_path / "table")
     out, dead, checkpoint = (str(tmp_path / name) for name in ("out", "dead", "checkpoint"))
 
     def run() -> None:
@@ -151,13 +132,91 @@ def test_stream_equals_library_while_subscriptions_change(spark: SparkSession, t
     broken = [(row.number, row.error.code, bytes(row.xml)) for row in spark.read.parquet(dead).collect()]
     assert sorted(broken) == sorted((n, error, documents[n % 1000]) for n, (_, error) in wanted.items() if error)
     assert len(broken) == 2 * len(BROKEN)
-    assert versions_used(spark, checkpoint) == {0: 1, 1: 3}
+    assert versions_used(checkpoint) == {0: 1, 1: 3}
+
+
+def test_a_restart_after_a_hundred_thousand_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """What a query finds that has run for long, made from one that has just begun."""
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>"])
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("a", "//a")])
+    out, checkpoint, last = str(tmp_path / "out"), tmp_path / "checkpoint", 99_999
+
+    def run() -> None:
+        state = str(checkpoint)
+        finish(lambda: match_stream(inbox.stream(), subscriptions=table, sink=out, checkpoint=state, trigger=NOW))
+
+    run()
+    for kind in ("offsets", "commits"):
+        for batch_id in (last - 1, last):
+            shutil.copy(checkpoint / kind / "0", checkpoint / kind / str(batch_id))
+        (checkpoint / kind / "0").unlink()
+        (checkpoint / kind / ".0.crc").unlink(missing_ok=True)
+    notes = checkpoint / "xsift-versions"
+    (notes / "0.json").unlink()
+    for batch_id in range(last - 200, last + 1):
+        (notes / f"{batch_id}.json").write_text('{"version": 1}')
+    (notes / f"{last + 1}.json").write_text('{"version": 1}')  # the next batch noted its version, and died
+    table.add([("late", "//a")])
+    inbox.put([b"<a/>"], 1)
+    run()
+    inbox.put([b"<a/>"], 2)
+    run()
+    rows = {row.number: (row.batch_id, row.matches) for row in spark.read.parquet(out).collect()}
+    assert rows == {0: (0, ["a"]), 1: (last + 1, ["a"]), 2: (last + 2, ["a", "late"])}
+    assert len(versions_used(str(checkpoint))) == 100
+
+
+def test_progress(spark: SparkSession, tmp_path: Path) -> None:
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a><b/></a>", b"<b/>", b"<c/>", b"<broken>"])
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("a", "//a"), ("b", "//b")])
+    arriving = inbox.stream().selectExpr("*", "current_timestamp() - interval 1 hour as came")
+    for place, output in enumerate(["matches", "rows", "nodes"]):
+        for subscriptions in (table, table.subscriptions()):
+            state = str(tmp_path / f"{output}-{type(subscriptions).__name__}")
+            query = finish(
+                lambda: match_stream(
+                    arriving,
+                    subscriptions=subscriptions,  # noqa: B023
+                    output=output,  # type: ignore[arg-type]  # noqa: B023
+                    sink=f"{state}-out",  # noqa: B023
+                    dead_letters=f"{state}-dead" if place else None,  # noqa: B023
+                    checkpoint=state,  # noqa: B023
+                    arrived="came",
+                    trigger=NOW,
+                )
+            )
+            done = progress_of(query.lastProgress)
+            assert done is not None
+            assert (done.documents, done.matches, done.broken) == (4, 3, 1)
+            assert done.version == (1 if subscriptions is table else None)
+            assert done.lag_seconds is not None
+            assert 3600 <= done.lag_seconds < 3900
+            assert str(done).startswith("batch 0: 4 documents, 3 matches, 1 broken")
+
+
+def test_a_sink_may_read_its_batch_as_an_rdd(spark: SparkSession, tmp_path: Path) -> None:
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>", b"<b/>"])
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("a", "//a")])
+    found: list[Any] = []
+
+    def sink(matches: DataFrame, _: int) -> None:
+        found.extend(matches.rdd.map(lambda row: (row.number, row.matches)).collect())
+
+    state = str(tmp_path / "checkpoint")
+    finish(lambda: match_stream(inbox.stream(), subscriptions=table, sink=sink, checkpoint=state, trigger=NOW))
+    assert sorted(found) == [(0, ["a"]), (1, [])]
 
 
 def test_a_batch_that_comes_again_uses_its_version(spark: SparkSession, tmp_path: Path) -> None:
     inbox = Inbox(spark, tmp_path / "inbox")
     inbox.put([b"<a/>", b"<b/>"])
-    table = SubscriptionTable(spark, str(tmp_path / "table"))
+    table = SubscriptionTable.create(tmp_path / "table")
     table.add([("first", "//a")])
     out, checkpoint = str(tmp_path / "out"), tmp_path / "checkpoint"
 

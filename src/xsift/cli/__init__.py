@@ -19,6 +19,7 @@ __all__ = ["main"]
 SUBCOMMANDS = {
     "match": "which subscriptions do these documents satisfy",
     "check": "can every subscription be used, and how much of each is indexed",
+    "subscriptions": "a table of subscriptions with versions: add, remove, list, history, diff, import, export",
     "explain": "why did a subscription match a document, or where did it stop",
     "engines": "the engines, and when to use which",
     "generate": "make documents and subscriptions like those of the papers",

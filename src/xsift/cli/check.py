@@ -8,8 +8,7 @@ import sys
 
 import xsift
 from xsift.cli import EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import namespaces_of, plural, progress
-from xsift.sources.files import read_subscriptions
+from xsift.cli.common import namespaces_of, plural, progress, subscription_rows
 
 EPILOG = """\
 exit code: 0 every subscription can be used; 1 some cannot (each is reported with its position); 2 wrong use
@@ -21,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
-        "subscriptions", metavar="FILE", help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet"
+        "subscriptions",
+        metavar="FILE",
+        help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, or TABLE[@VERSION]",
     )
     parser.add_argument(
         "-n",
@@ -41,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Checks; returns the exit code."""
-    table = read_subscriptions(arguments.subscriptions)
-    subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments))
+    table, namespaces = subscription_rows(arguments.subscriptions, namespaces_of(arguments))
+    subscriptions = xsift.Subscriptions(namespaces=namespaces)
     failed = subscriptions.add_many(table, errors="collect")
     reports = [
         subscriptions.explain(id)

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar, get_args
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+import pyarrow as pa
 from tqdm import tqdm
 
 import xsift
-from xsift.errors import SubscriptionError, XsiftError
+from xsift.errors import StorageError, SubscriptionError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
-from xsift.sources.files import read_subscriptions
+from xsift.sources.files import SUBSCRIPTION_FORMATS, read_subscriptions
 
-__all__ = ["add_subscription_options", "load_matcher", "load_subscriptions", "plural", "progress"]
+if TYPE_CHECKING:
+    from xsift.tables import SubscriptionTable
+
+__all__ = [
+    "add_subscription_options",
+    "load_matcher",
+    "load_subscriptions",
+    "plural",
+    "progress",
+    "report_failed",
+    "subscription_rows",
+    "table_named",
+]
 
 Item = TypeVar("Item")
 LIMITS = {field.name: field.default for field in fields(Limits)}
@@ -28,7 +43,8 @@ def add_subscription_options(parser: argparse.ArgumentParser) -> None:
         "--subscriptions",
         required=True,
         metavar="FILE",
-        help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, or a saved matcher (.xsift)",
+        help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, a saved matcher or set (.xsift),"
+        " or a table of subscriptions: TABLE[@VERSION]",
     )
     parser.add_argument(
         "-n",
@@ -121,12 +137,12 @@ def matcher_options(arguments: argparse.Namespace) -> MatcherOptions:
 
 def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptions, int]:
     """The set that the options name, and how many subscriptions were left out; each of these is reported."""
-    subscriptions = xsift.Subscriptions(namespaces=namespaces_of(arguments), residuals=arguments.residuals)
-    failed = subscriptions.add_many(read_subscriptions(arguments.subscriptions), errors="collect")
-    for _, error in failed[:20]:
-        print(f"xsift: {error}", file=sys.stderr)
-    if len(failed) > 20:
-        print(f"xsift: and {len(failed) - 20:,} more", file=sys.stderr)
+    if arguments.subscriptions.endswith(".xsift"):
+        return xsift.Subscriptions.load(arguments.subscriptions), 0
+    rows, namespaces = subscription_rows(arguments.subscriptions, namespaces_of(arguments))
+    subscriptions = xsift.Subscriptions(namespaces=namespaces, residuals=arguments.residuals)
+    failed = subscriptions.add_many(rows, errors="collect")
+    report_failed(failed)
     if failed and not arguments.skip_errors:
         raise SubscriptionError(
             "bad-subscriptions",
@@ -136,11 +152,46 @@ def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptio
     return subscriptions, len(failed)
 
 
+def subscription_rows(name: str, namespaces: dict[str, str]) -> tuple[pa.Table, dict[str, str]]:
+    """The rows of a file of subscriptions, or of a table at a version (`TABLE[@VERSION]`), and the prefixes that they
+    may use: those given, and those of the table."""
+    if name.removesuffix(".gz").endswith(SUBSCRIPTION_FORMATS) and os.path.isfile(name):
+        return read_subscriptions(name), namespaces
+    table, version = table_named(name) or (None, None)
+    if table is None:
+        return read_subscriptions(name), namespaces
+    rows = table.as_of(version).select(["id", "xpath", "ordered", "namespaces"])
+    return rows, {**namespaces, **table.namespaces}
+
+
+def table_named(name: str) -> tuple[SubscriptionTable, int | datetime | None] | None:
+    """The table and the version that `TABLE[@VERSION]` names; None if it is a file."""
+    path = name.rpartition("@")[0] or name
+    if "://" not in name and not os.path.isdir(name) and not os.path.isdir(path):
+        return None
+    from xsift.tables import SubscriptionTable, split_version
+
+    place, version = split_version(name)
+    return SubscriptionTable(place), version
+
+
+def report_failed(failed: Sequence[tuple[str, XsiftError]]) -> None:
+    """Says which subscriptions cannot be used; the first of them, if there are many."""
+    for _, error in failed[:20]:
+        print(f"xsift: {error}", file=sys.stderr)
+    if len(failed) > 20:
+        print(f"xsift: and {len(failed) - 20:,} more", file=sys.stderr)
+
+
 def load_matcher(arguments: argparse.Namespace) -> xsift.Matcher:
     """The matcher that the options ask for."""
     options = matcher_options(arguments)
     if arguments.subscriptions.endswith(".xsift"):
-        return xsift.Matcher.load(arguments.subscriptions, limits=options.limits, validate=options.validate)
+        try:
+            return xsift.Matcher.load(arguments.subscriptions, limits=options.limits, validate=options.validate)
+        except StorageError as error:
+            if error.code != "a-set":
+                raise
     subscriptions, _ = load_subscriptions(arguments)
     return options.matcher(subscriptions)
 

@@ -166,10 +166,11 @@ def _matches_in(written: DataFrame) -> int:
 
 def _stream(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.Table, engine: str) -> None:
     """Matches the same documents a file at a time, while subscriptions are added."""
-    from xsift.spark import SubscriptionTable, match_stream
+    from xsift.spark import match_stream
+    from xsift.tables import SubscriptionTable
 
     print("\nA stream")
-    table = SubscriptionTable(spark, str(work / "subscriptions"))
+    table = SubscriptionTable.create(work / "subscriptions")
     half = rows.num_rows // 2
     table.add(rows.slice(0, half))
     demo.note(f"a table of {plural(half, 'subscription')} written, version 1")
@@ -209,7 +210,7 @@ def _wait(query: Any, batches: int) -> None:
 def _describe(spark: SparkSession, demo: Demo, work: Path, output: Path, number: int) -> None:
     from xsift.spark import versions_used
 
-    version = versions_used(spark, str(work / "checkpoint"))[number]
+    version = versions_used(str(work / "checkpoint"))[number]
     written = spark.read.parquet(str(output / "stream" / f"batch_id={number}"))
     documents, matches = written.count(), _matches_in(written)
     seconds = demo.note(

@@ -14,15 +14,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, matcher_options, namespaces_of, plural
+from xsift.cli.common import (
+    add_subscription_options,
+    matcher_options,
+    namespaces_of,
+    plural,
+    subscription_rows,
+    table_named,
+)
 from xsift.errors import SubscriptionError, XsiftError
-from xsift.sources.files import read_subscriptions
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
 
-    from xsift.spark import Compiled, SubscriptionTable
+    from xsift.spark import Compiled
+    from xsift.tables import SubscriptionTable
 
 EPILOG = """\
 documents: a folder or glob of files, a document each; with --record NAME large files, cut into a document for each
@@ -55,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     match.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
     stream.add_argument("--checkpoint", required=True, metavar="FOLDER", help="where to note how far the stream got")
     stream.add_argument("--dead-letters", metavar="FOLDER", help="where to write broken documents")
+    stream.add_argument("--delta", action="store_true", help="append to a Delta Lake table, not folders of Parquet")
     stream.add_argument("--once", action="store_true", help="match what is there now, then end")
 
 
@@ -175,13 +183,14 @@ def _counted(written: DataFrame) -> tuple[int, int, int]:
 
 
 def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
-    from xsift.spark import match_stream
+    from xsift.spark import DeltaSink, match_stream
 
     options = matcher_options(arguments)
+    documents = _documents(spark, arguments, streaming=True)
     query = match_stream(
-        _documents(spark, arguments, streaming=True),
+        documents,
         subscriptions=_subscriptions(spark, arguments),
-        sink=arguments.output,
+        sink=DeltaSink(arguments.output) if arguments.delta else arguments.output,
         checkpoint=arguments.checkpoint,
         dead_letters=arguments.dead_letters,
         output=arguments.kind,
@@ -189,6 +198,7 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
         **_matching(arguments),
         limits=options.limits,
         validate=options.validate,
+        arrived="arrived" if dict(documents.dtypes).get("arrived") == "timestamp" else None,
         trigger={"availableNow": True} if arguments.once else None,
     )
     interrupts: list[int] = []
@@ -202,6 +212,8 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
 
 def _follow(query: Any, quiet: bool, interrupts: list[int]) -> None:
     """Prints a line for each micro-batch, until the query ends or is to end."""
+    from xsift.spark import progress_of
+
     shown = -1
     while True:
         ended = query.awaitTermination(1) or bool(interrupts)
@@ -209,19 +221,22 @@ def _follow(query: Any, quiet: bool, interrupts: list[int]) -> None:
             if progress.batchId > shown and progress.numInputRows:
                 shown = progress.batchId
                 if not quiet:
-                    seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-                    rows = plural(progress.numInputRows, "document")
-                    print(f"batch {shown}: {rows} in {seconds:.2f} s", file=sys.stderr)
+                    print(progress_of(progress) or _plain_line(progress), file=sys.stderr)
         if ended:
             return
 
 
-def _subscriptions(spark: SparkSession, arguments: argparse.Namespace) -> Compiled | SubscriptionTable:
-    """A table with versions if it is a folder, else a file that is compiled once."""
-    from xsift.spark import SubscriptionTable
+def _plain_line(progress: Any) -> str:
+    """What Spark says of a micro-batch of which nothing was counted: one that was done before, or has shards."""
+    seconds = progress.durationMs.get("triggerExecution", 0) / 1000
+    return f"batch {progress.batchId}: {plural(progress.numInputRows, 'document')} in {seconds:.2f} s"
 
-    if os.path.isdir(arguments.subscriptions):
-        return SubscriptionTable(spark, arguments.subscriptions, namespaces=namespaces_of(arguments))
+
+def _subscriptions(spark: SparkSession, arguments: argparse.Namespace) -> Compiled | SubscriptionTable:
+    """A table, which the stream follows; a version of one, or a file, is compiled once."""
+    table, version = table_named(arguments.subscriptions) or (None, None)
+    if table is not None and version is None:
+        return table
     return _compiled(spark, arguments)
 
 
@@ -234,11 +249,13 @@ def _matching(arguments: argparse.Namespace) -> dict[str, Any]:
 def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
     from xsift.spark import compile_subscriptions
 
-    saved = arguments.subscriptions.endswith(".xsift")
+    source, namespaces = arguments.subscriptions, namespaces_of(arguments)
+    if not source.endswith(".xsift"):
+        source, namespaces = subscription_rows(source, namespaces)
     compiled = compile_subscriptions(
         spark,
-        arguments.subscriptions if saved else read_subscriptions(arguments.subscriptions),
-        namespaces=namespaces_of(arguments),
+        source,
+        namespaces=namespaces,
         **_matching(arguments),
         errors="collect",
         shards=getattr(arguments, "shards", None),
@@ -265,7 +282,8 @@ def _documents(spark: SparkSession, arguments: argparse.Namespace, *, streaming:
                 reader = reader.schema(spark.read.format(kind).load(source).schema)
             return reader.format(kind).load(source)
     files = reader.format("binaryFile").schema(FILE_COLUMNS).load(source)
-    return files.selectExpr("path as document", "content as xml")
+    arrived = ["modificationTime as arrived"] if streaming else []
+    return files.selectExpr("path as document", "content as xml", *arrived)
 
 
 def _label(documents: DataFrame) -> str | None:

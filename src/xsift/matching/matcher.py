@@ -355,12 +355,7 @@ class Matcher:
         storage.write(path, *self._state())
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        keys = [self._symbols.key(symbol) for symbol in range(len(self._symbols))]
-        arrays: dict[str, npt.NDArray[Any]] = {
-            **self._rows.saved(self._removed),
-            "symbols.bytes": np.frombuffer(b"".join(keys), dtype=np.uint8),
-            "symbols.ends": np.cumsum([len(key) for key in keys], dtype=np.int64),
-        }
+        arrays = {**self._rows.saved(self._removed), **saved_symbols(self._symbols)}
         segments = []
         for number, part in enumerate(self._built):
             saved = part.saved()
@@ -390,7 +385,9 @@ class Matcher:
     def _restored(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], limits: Limits, validate: bool
     ) -> Matcher:
-        symbols = _restored_symbols(arrays)
+        if "engine" not in facts:
+            raise StorageError("a-set", "the file holds a set", hint="Subscriptions.load(…).matcher()")
+        symbols = restored_symbols(arrays)
         rows = Rows()
         rows.restore(arrays)
         mappings = [dict(mapping) for mapping in facts["namespaces"]]
@@ -441,7 +438,17 @@ class _Desk:
         return DocumentViews(document, self.evaluator, lambda it: DocumentTree(self.events(it)))
 
 
-def _restored_symbols(arrays: Mapping[str, npt.NDArray[Any]]) -> Symbols:
+def saved_symbols(symbols: Symbols) -> dict[str, npt.NDArray[Any]]:
+    """Names and conditions as arrays."""
+    keys = [symbols.key(symbol) for symbol in range(len(symbols))]
+    return {
+        "symbols.bytes": np.frombuffer(b"".join(keys), dtype=np.uint8),
+        "symbols.ends": np.cumsum([len(key) for key in keys], dtype=np.int64),
+    }
+
+
+def restored_symbols(arrays: Mapping[str, npt.NDArray[Any]]) -> Symbols:
+    """Names and conditions from the arrays of saved_symbols."""
     symbols = Symbols()
     blob = arrays["symbols.bytes"].tobytes()
     begin = 0

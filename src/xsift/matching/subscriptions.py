@@ -7,6 +7,7 @@ what has changed since the last one.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -16,9 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xsift.document import Limits
-from xsift.errors import SubscriptionError, XsiftError
+from xsift.errors import StorageError, SubscriptionError, XsiftError
+from xsift.matching import storage
 from xsift.matching.explanation import report_row
-from xsift.matching.matcher import Matcher
+from xsift.matching.matcher import Matcher, restored_symbols, saved_symbols
 from xsift.matching.options import Residuals
 from xsift.matching.results import SubscriptionReport
 from xsift.matching.rows import Rows
@@ -201,6 +203,37 @@ class Subscriptions:
     def memory(self) -> dict[str, int]:
         """Bytes held, by structure; matchers not included."""
         return {**self._rows.memory(), "symbols": self._symbols.memory()}
+
+    # Saving
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the set to a file, from which `Subscriptions.load` makes it again without parsing it. The file is
+        one of this version of xsift; to keep a set for long, or for others, use a table (xsift.tables) or `table()`.
+        """
+        with self._lock:
+            arrays = {**self._rows.saved(self._rows.removed_rows()), **saved_symbols(self._symbols)}
+            residuals = "refuse" if self._refuse_residuals else "verify"
+            storage.write(path, {"namespaces": self._mappings, "residuals": residuals}, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Subscriptions:
+        """The set that was saved in a file, by itself or as part of a matcher. Raises StorageError if it is no such
+        file, or is damaged. As with a pickle, load only files that you trust.
+        """
+        facts, arrays = storage.read(path)
+        try:
+            first, *others = [dict(mapping) for mapping in facts["namespaces"]]
+            made = cls(namespaces=first, residuals=facts.get("residuals", "verify"))
+            made._symbols = restored_symbols(arrays)
+            made._compilers = [Compiler(made._symbols, namespaces=first)]
+            for mapping in others:
+                made._mapping_of(mapping)
+            made._rows.restore(arrays)
+            if len(made._rows) and made._rows.mappings_of_rows().max() >= len(made._mappings):
+                raise ValueError("a row has namespaces that are not there")
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+            raise StorageError("damaged-file", f"{os.fspath(path)} is damaged: {error}") from error
+        return made
 
     # Matchers
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -40,8 +41,9 @@ TRUE, FALSE = ("true", "True", "1", "yes"), ("false", "False", "0", "no", "")
 # Subscriptions
 
 
-def read_subscriptions(path: str | os.PathLike[str]) -> pa.Table:
-    """A table with the columns `id` and `xpath` (strings) and `ordered` (boolean), one row a subscription."""
+def read_subscriptions(path: str | os.PathLike[str], *, all_columns: bool = False) -> pa.Table:
+    """A table with the columns `id` and `xpath` (strings) and `ordered` (boolean), one row a subscription; with
+    `all_columns` also the others that the file has."""
     name = os.fspath(path)
     plain = name.removesuffix(".gz")
     try:
@@ -64,7 +66,14 @@ def read_subscriptions(path: str | os.PathLike[str]) -> pa.Table:
         raise SubscriptionError("unreadable-file", f"{name} cannot be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise SubscriptionError("malformed-file", f"{name} cannot be read: {error}") from error
-    return _normalised(table, name)
+    own = _normalised(table, name)
+    for column in table.column_names if all_columns else []:
+        if column not in own.column_names:
+            values = table[column]
+            if plain.endswith((".tsv", ".csv")):  # where nothing and an empty text look the same
+                values = pc.if_else(pc.equal(values, ""), None, values)
+            own = own.append_column(column, values)
+    return own
 
 
 def _open(name: str) -> IO[bytes]:

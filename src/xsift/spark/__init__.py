@@ -5,8 +5,9 @@ one worker holds.
 
 - `batch.py`: match_documents. `compiled.py`: subscriptions, compiled and shipped. `worker.py`: what runs in the
   Python workers.
-- `stream.py`: match_stream. `table.py`: subscriptions with versions; `live.py` follows them. `sinks.py`: where
-  matches go.
+- `stream.py`: match_stream. `live.py` follows a subscription table (xsift.tables), `indexes.py` has what it compiled
+  where workers find it, `notes.py` which version each micro-batch used, `progress.py` what it did.
+- `sinks.py`, `delta_sink.py`, `kafka_sink.py`: where matches go.
 - `source.py`: the data source for large XML; `records.py` cuts it, `places.py` opens it. `kafka.py`: the data source
   for Kafka.
 
@@ -23,28 +24,33 @@ require_pyspark()
 
 from xsift.spark.batch import match_documents  # noqa: E402
 from xsift.spark.compiled import Compiled, compile_subscriptions  # noqa: E402
+from xsift.spark.delta_sink import DeltaSink  # noqa: E402
 from xsift.spark.kafka import KafkaSource  # noqa: E402
+from xsift.spark.kafka_sink import KafkaSink  # noqa: E402
+from xsift.spark.notes import versions_used  # noqa: E402
+from xsift.spark.progress import BatchProgress, progress_of  # noqa: E402
 from xsift.spark.session import make_session  # noqa: E402
-from xsift.spark.sinks import FolderSink, KafkaSink, ParquetSink  # noqa: E402
+from xsift.spark.sinks import FolderSink, ParquetSink  # noqa: E402
 from xsift.spark.source import RecordSource  # noqa: E402
-from xsift.spark.stream import match_stream, versions_used  # noqa: E402
-from xsift.spark.table import SubscriptionTable  # noqa: E402
+from xsift.spark.stream import match_stream  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "BatchProgress",
     "Compiled",
+    "DeltaSink",
     "FolderSink",
     "KafkaSink",
     "KafkaSource",
     "ParquetSink",
     "RecordSource",
-    "SubscriptionTable",
     "compile_subscriptions",
     "make_session",
     "match_documents",
     "match_stream",
+    "progress_of",
     "register_sources",
     "versions_used",
 ]

@@ -23,7 +23,7 @@ from xsift.spark.worker import Task
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ERROR_SCHEMA", "Output", "check_columns", "match_documents"]
+__all__ = ["ERROR_SCHEMA", "Output", "check_columns", "choose_batch_size", "match_documents", "output_schema"]
 
 logger = logging.getLogger("xsift.spark")
 
@@ -77,7 +77,7 @@ def match_documents(
         raise ValueError(f"on_error is {on_error!r}; it can be 'keep' or 'fail'")
     check_columns(documents, xml, id, output, keep_xml)
     spark = documents.sparkSession
-    _choose_batch_size(spark)
+    choose_batch_size(spark)
     compiled = compile_subscriptions(
         spark,
         subscriptions,
@@ -98,7 +98,7 @@ def match_documents(
         "limits": limits or Limits(),
         "validate": validate,
     }
-    schema = _schema(documents, xml, output, keep_xml)
+    schema = output_schema(documents, xml, output, keep_xml)
     if not compiled.sharded:
         return documents.mapInArrow(Task(compiled.parts, **settings), schema)
     return _match_sharded(documents, compiled, settings, schema)
@@ -131,7 +131,8 @@ def _added(output: Output, xml_type: str) -> dict[str, str]:
     return added | {"error": ERROR_SCHEMA}
 
 
-def _schema(documents: DataFrame, xml: str, output: Output, keep_xml: bool) -> Any:
+def output_schema(documents: DataFrame, xml: str, output: Output, keep_xml: bool) -> Any:
+    """The columns of the matches."""
     from pyspark.sql.types import StructType
 
     kept = [field for field in documents.schema.fields if keep_xml or field.name != xml]
@@ -141,7 +142,7 @@ def _schema(documents: DataFrame, xml: str, output: Output, keep_xml: bool) -> A
     return StructType([*kept, *added_schema.fields])
 
 
-def _choose_batch_size(spark: SparkSession) -> None:
+def choose_batch_size(spark: SparkSession) -> None:
     """Spark's Arrow batches of 64 MB fall out of every cache on their way to Python; 4 MB are two to three times as
     fast. A value that the user chose stays."""
     if spark.conf.get(BATCH_SETTING, None) in BATCH_DEFAULTS:

@@ -25,17 +25,20 @@ import pyarrow as pa
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
 from xsift.spark.worker import Part
+from xsift.tables.table import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_table", "table_of"]
+__all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_table", "save_matcher", "table_of"]
 
 logger = logging.getLogger("xsift.spark")
 
-SubscriptionSource: TypeAlias = "DataFrame | pa.Table | Subscriptions | Matcher | str | os.PathLike[str] | Compiled"
-"""A DataFrame or Arrow table (id, xpath, and if you like ordered and namespaces), a set, a matcher, or the path of a
-saved one."""
+SubscriptionSource: TypeAlias = (
+    "DataFrame | pa.Table | Subscriptions | SubscriptionTable | Matcher | str | os.PathLike[str] | Compiled"
+)
+"""A DataFrame or Arrow table (id, xpath, and if you like ordered and namespaces), a set, a SubscriptionTable as it is
+now, a matcher, or the path of a saved one."""
 
 Errors = Literal["raise", "collect"]
 DEFAULT_WORKER_MEMORY_BYTES = 2 * 2**30
@@ -90,6 +93,9 @@ def compile_subscriptions(
         raise ValueError(f"shards is {shards}; at least 1")
     if errors not in ("raise", "collect"):
         raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
+    if isinstance(subscriptions, SubscriptionTable):
+        namespaces = subscriptions.namespaces | dict(namespaces or {})
+        subscriptions = subscriptions.as_of()
     memory_bytes = worker_memory_bytes or _worker_memory_bytes(spark)
     options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
     if isinstance(subscriptions, Matcher | str | os.PathLike):
@@ -206,7 +212,7 @@ def _compile_shards(
         begin, end = (table.num_rows * n // shards for n in (number, number + 1))
         made = options.subscriptions(namespaces)
         failed += made.add_many(table.slice(begin, end - begin), errors=errors)
-        path, size_bytes = _saved(options.matcher(made))
+        path, size_bytes = save_matcher(options.matcher(made))
         held_bytes = max(held_bytes, size_bytes)
         if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:
             path.unlink()
@@ -222,7 +228,7 @@ def _shards_needed(table: pa.Table, namespaces: Mapping[str, str], options: Matc
     piece = table.slice(0, SAMPLE_ROWS)
     made = options.subscriptions(namespaces)
     made.add_many(piece, errors="collect")
-    path, size_bytes = _saved(options.matcher(made))
+    path, size_bytes = save_matcher(options.matcher(made))
     path.unlink()
     total_bytes: float = size_bytes * (table.num_rows / max(1, piece.num_rows))
     return max(1, math.ceil(total_bytes / memory_bytes))
@@ -251,7 +257,7 @@ def ship(spark: SparkSession, matcher: Matcher) -> Part:
 
     A classic session hands out the file itself whenever an executor asks for it, so it stays until the driver ends.
     """
-    return _shipped(spark, *_saved(matcher))
+    return _shipped(spark, *save_matcher(matcher))
 
 
 def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
@@ -262,7 +268,7 @@ def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
     return Part(named.name, size_bytes)
 
 
-def _saved(matcher: Matcher) -> tuple[Path, int]:
+def save_matcher(matcher: Matcher) -> tuple[Path, int]:
     """A matcher saved in a file of the driver, and what a worker holds that loads it: the file, which workers of a
     machine share, and what an engine makes anew from it."""
     handle, name = tempfile.mkstemp(dir=_folder())

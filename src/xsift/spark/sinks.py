@@ -1,17 +1,14 @@
 """Where the matches of a stream go: functions of (matches, batch number) that write by that number.
 
 A batch that comes again after a crash replaces what it wrote the first time, so nothing is lost and nothing is there
-twice.
+twice. delta_sink.py and kafka_sink.py have those that recognise it instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from xsift.errors import XsiftError
@@ -19,7 +16,7 @@ from xsift.errors import XsiftError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["FolderSink", "KafkaSink", "ParquetSink"]
+__all__ = ["FolderSink", "ParquetSink", "needs_rows"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class FolderSink:
 
     def __call__(self, matches: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch, in place of what it wrote before."""
-        _needs_rows(matches)
+        needs_rows(matches)
         folder = "subscription" if self.buckets is None else "bucket"
         delivered = matches.where("subscription is not null").withColumn("batch_id", sql.lit(batch_id))
         if self.buckets is not None:
@@ -60,75 +57,7 @@ class FolderSink:
         )
 
 
-@dataclass(frozen=True)
-class KafkaSink:
-    """Kafka: each match is a message in the topic that `route` gives for its subscription; the key is the
-    subscription.
-
-    The value is the column `value`: "fragment" with output="nodes", or the XML column with output="rows" and
-    keep_xml=True. Kafka cannot replace what a crashed batch has sent, so each message carries the header `xsift-id`,
-    which is the same when it is sent again.
-    """
-
-    servers: str
-    route: Callable[[str], str]
-    value: str = "fragment"
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def __call__(self, matches: DataFrame, batch_id: int) -> None:
-        """Sends a micro-batch; returns when the brokers have all of it."""
-        _needs_rows(matches)
-        if self.value not in matches.columns:
-            there = ", ".join(map(repr, matches.columns))
-            raise XsiftError(
-                "missing-column", f"the matches have no column {self.value!r}", hint=f"value= can be one of {there}"
-            )
-        delivered = matches.where("subscription is not null")
-        sent = delivered.mapInArrow(_Send(self, batch_id), "sent bigint")
-        sent.agg(sql.sum("sent")).collect()
-
-
-@dataclass(frozen=True)
-class _Send:
-    sink: KafkaSink
-    batch_id: int
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from confluent_kafka import KafkaException, Producer
-
-        failures: list[Any] = []
-        settings = {"enable.idempotence": True, "linger.ms": 5, **self.sink.settings}
-        producer = Producer({"bootstrap.servers": self.sink.servers, **settings})
-        count = 0
-        for batch in batches:
-            for row in batch.to_pylist():
-                value = row[self.sink.value]
-                payload = value if isinstance(value, bytes) else str(value).encode()
-                self._produce(producer, row, payload, failures)
-                count += 1
-        producer.flush()
-        if failures:
-            raise KafkaException(failures[0])
-        yield pa.RecordBatch.from_pydict({"sent": pa.array([count], pa.int64())})
-
-    def _produce(self, producer: Any, row: dict[str, Any], payload: bytes, failures: list[Any]) -> None:
-        identity = repr((self.batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
-        message = {
-            "topic": self.sink.route(row["subscription"]),
-            "key": row["subscription"].encode(),
-            "value": payload,
-            "headers": [("xsift-id", blake2b(identity, digest_size=16).hexdigest().encode())],
-            "on_delivery": lambda error, _: failures.append(error) if error else None,
-        }
-        while True:
-            try:
-                producer.produce(**message)
-                producer.poll(0)
-                return
-            except BufferError:  # the queue is full: wait until some were sent
-                producer.poll(0.1)
-
-
-def _needs_rows(matches: DataFrame) -> None:
+def needs_rows(matches: DataFrame) -> None:
+    """Raises an error unless there is a row a match."""
     if "subscription" not in matches.columns:
         raise XsiftError("wrong-output", "deliveries need a row a match", hint="output='rows' or output='nodes'")

@@ -1,43 +1,57 @@
 """match_stream: matching over a streaming DataFrame, against subscriptions that may change while it runs.
 
 Where subscriptions do not change, `documents.transform(match_documents, …)` is all it takes, with any sink that Spark
-has. Where they do, each micro-batch asks the SubscriptionTable for its latest version, and notes the version under
-the batch's number before it writes anything. A batch that is run again after a crash finds its note, uses the same
-version, and gives the same answer; the sinks here write by the batch's number, so what it wrote the first time is
-replaced, not doubled.
+has. Where they do, each micro-batch looks at the SubscriptionTable, and notes its version under the batch's number
+before it writes anything (notes.py). A batch that is run again after a crash finds its note, uses the same version,
+and gives the same answer; the sinks here write by the batch's number, so what it wrote the first time is replaced or
+recognised, not doubled.
+
+Matching is part of the streaming plan, so that Spark counts what it does (progress.py). The plan is fixed when the
+query starts, and the subscriptions change: a task learns from a setting of its session, which each micro-batch makes
+anew, which indexes it is to use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pyspark.errors import AnalysisException
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.utils import is_remote
 
+from xsift.errors import TableError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
-from xsift.spark.batch import Output, check_columns, match_documents
+from xsift.spark.batch import Output, check_columns, choose_batch_size, match_documents, output_schema
 from xsift.spark.compiled import Compiled, SubscriptionSource, compile_subscriptions
+from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
+from xsift.spark.notes import RETAINED, Notes, query_id
+from xsift.spark.progress import VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
-from xsift.spark.table import SubscriptionTable
+from xsift.spark.worker import Task
+from xsift.tables.table import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Sink", "match_stream", "versions_used"]
+__all__ = ["Sink", "match_stream"]
 
 Sink = Callable[["DataFrame", int], None]
 """A function of a micro-batch's matches and its number. It should write by that number: a batch may come again after
-a crash."""
+a crash. One with a method `for_query(id)` is first asked for itself with the id of the query."""
 
-NOTES = "xsift-versions"
+SET_SETTING = "spark.xsift.set"  # Spark hands settings that begin so to every task of a job
+RETAINED_SETTING = "spark.sql.streaming.minBatchesToRetain"
 
 
 def match_stream(
     documents: DataFrame,
     *,
-    subscriptions: SubscriptionTable | SubscriptionSource,
+    subscriptions: SubscriptionSource,
     sink: Sink | str,
     checkpoint: str,
     xml: str = "xml",
@@ -51,37 +65,68 @@ def match_stream(
     limits: Limits | None = None,
     residuals: Residuals = "verify",
     validate: bool = True,
+    arrived: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
     """Starts a query that matches every document of a stream, and returns it.
 
     `sink` is a path, below which a folder of Parquet is written for each micro-batch, or a function of (matches,
-    batch number), such as FolderSink and KafkaSink. `dead_letters`, a path or a function likewise, gets the broken
-    documents, with their bytes and errors; without it they stay among the matches, with `error` set. `checkpoint` is
-    the folder in which Spark and xsift note how far the query got. `trigger` is what DataStreamWriter.trigger takes,
-    e.g. {"availableNow": True}. The other arguments are those of match_documents.
+    batch number), such as DeltaSink, FolderSink and KafkaSink. `dead_letters`, a path or a function likewise, gets
+    the broken documents, with their bytes and errors (with output="rows" and "nodes" also the subscriptions that
+    could not be decided, named by `subscription`); without it they stay among the matches, with `error` set.
+    `checkpoint` is the folder in which Spark and xsift note how far the query got, and where compiled subscriptions
+    are put; `storage_options` are those of a SubscriptionTable, if the checkpoint is on an object store that is not
+    the table's. `arrived` names the column with the time at which a document came, by which progress tells the lag
+    (by default `timestamp`, if there is such a column). `trigger` is what DataStreamWriter.trigger takes, e.g.
+    {"availableNow": True}. The other arguments are those of match_documents.
     """
-    check_columns(documents, xml, None, output, keep_xml or dead_letters is not None)
+    spark = documents.sparkSession
+    keep = keep_xml or dead_letters is not None
+    check_columns(documents, xml, None, output, keep)
+    arrived = _arrival(documents, arrived)
+    settings: dict[str, Any] = {
+        "xml": xml,
+        "output": output,
+        "on_error": on_error,
+        "keep_xml": keep,
+        "limits": limits or Limits(),
+        "validate": validate,
+    }
     source: LiveSubscriptions | Compiled
+    storage = dict(storage_options or {})
+    counted = observe_input(documents, arrived)
     if isinstance(subscriptions, SubscriptionTable):
-        known = {**subscriptions.namespaces, **(namespaces or {})}
+        if not (namespaces or {}).items() <= subscriptions.namespaces.items():
+            raise TableError("other-namespace", "a table has its own namespaces", hint="table.add_namespaces(…)")
+        storage = storage or subscriptions.storage_options
+        folder = IndexFolder.of(checkpoint, storage.items())
         options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
-        source = LiveSubscriptions(subscriptions.path, known, options)
+        source = LiveSubscriptions(subscriptions, folder, options)
+        choose_batch_size(spark)
+        schema = output_schema(documents, xml, output, keep)
+        task = _StreamTask(folder, Task((), **settings))
+        wider = StructType([*schema.fields, StructField(VERSION, LongType())])
+        matched = observe_output(counted.mapInArrow(task, wider), output)
     else:
         source = compile_subscriptions(
-            documents.sparkSession,
+            spark,
             subscriptions,
             namespaces=namespaces,
             engine=engine,
             engine_options=engine_options,
             residuals=residuals,
         )
-    settings = {"xml": xml, "output": output, "on_error": on_error, "limits": limits, "validate": validate}
-    process = _Process(
-        source, f"{checkpoint.rstrip('/')}/{NOTES}", _sink(sink), _sink(dead_letters), settings, keep_xml
-    )
-    writer = documents.writeStream.foreachBatch(process).option("checkpointLocation", checkpoint)
+        # With shards a document goes to several tasks and comes back, which a streaming plan does not do.
+        matched = documents if source.sharded else match_documents(counted, subscriptions=source, **settings)
+        if not source.sharded:
+            matched = observe_output(matched, output)
+    retained = int(spark.conf.get(RETAINED_SETTING, None) or RETAINED)
+    place = _Place(checkpoint, tuple(storage.items()), retained)
+    process = _Process(source, place, _sink(sink), _sink(dead_letters), settings, keep_xml)
+    log_progress(spark)
+    writer = matched.writeStream.foreachBatch(process).option("checkpointLocation", checkpoint)
     if name:
         writer = writer.queryName(name)
     if trigger:
@@ -89,19 +134,55 @@ def match_stream(
     return writer.start()
 
 
-def versions_used(spark: SparkSession, checkpoint: str) -> dict[int, int]:
-    """The version of the subscriptions that each micro-batch of a query used, by the batch's number."""
-    try:
-        rows = spark.read.parquet(f"{checkpoint.rstrip('/')}/{NOTES}").select("batch_id", "version").collect()
-    except AnalysisException as error:
-        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
-            return {}
-        raise
-    return {int(row["batch_id"]): int(row["version"]) for row in rows}
+def _arrival(documents: DataFrame, arrived: str | None) -> str | None:
+    types = dict(documents.dtypes)
+    if arrived is None:
+        return "timestamp" if types.get("timestamp") == "timestamp" else None
+    if types.get(arrived) != "timestamp":
+        there = ", ".join(repr(column) for column, kind in types.items() if kind == "timestamp") or "none"
+        raise XsiftError("wrong-type", f"there is no timestamp {arrived!r}", hint=f"arrived= can be one of {there}")
+    return arrived
 
 
 def _sink(given: Any) -> Any:
     return ParquetSink(given) if isinstance(given, str) else given
+
+
+@dataclasses.dataclass(frozen=True)
+class _StreamTask:
+    """What is mapped over the documents of a micro-batch: the task, with the indexes that the batch uses."""
+
+    folder: IndexFolder
+    task: Task
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        name = context.getLocalProperty(SET_SETTING) if context is not None else None
+        if not name:
+            raise XsiftError("no-set", "a micro-batch was read without its subscriptions", hint=_NO_SET_HINT)
+        used = self.folder.read_set(name)
+        for batch in dataclasses.replace(self.task, parts=used.parts, folder=self.folder)(batches):
+            yield batch.append_column(VERSION, pa.array(np.full(batch.num_rows, used.version), pa.int64()))
+
+
+_NO_SET_HINT = "the DataFrame that a sink gets must be read before the sink returns"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where a query notes what it did."""
+
+    checkpoint: str
+    storage_options: tuple[tuple[str, str], ...]
+    retained: int
+
+    def notes(self) -> Notes:
+        return Notes(self.checkpoint, dict(self.storage_options), self.retained)
+
+    def query_id(self) -> str:
+        return query_id(self.checkpoint, dict(self.storage_options))
 
 
 class _Process:
@@ -110,48 +191,75 @@ class _Process:
     def __init__(
         self,
         source: LiveSubscriptions | Compiled,
-        notes: str,
+        place: _Place,
         sink: Sink,
         dead_letters: Sink | None,
         settings: dict[str, Any],
         keep_xml: bool,
     ) -> None:
         self._source = source
-        self._notes = notes
-        self._sink = sink
-        self._dead_letters = dead_letters
+        self._place = place
+        self._sinks: dict[str, Sink | None] = {"sink": sink, "dead letters": dead_letters}
         self._settings = settings
         self._keep_xml = keep_xml
-        self._known: dict[int, int] | None = None
+        self._notes: Notes | None = None
+        self._bound = False
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        compiled = self._subscriptions(batch.sparkSession, batch_id)
-        keep = self._keep_xml or self._dead_letters is not None
-        matched = match_documents(batch, subscriptions=compiled, keep_xml=keep, **self._settings)
-        if self._dead_letters is None:
-            self._sink(matched, batch_id)
+        if not self._bound:
+            self._bind()
+        matched = self._matched(batch, batch_id)
+        sink, dead_letters = self._sinks["sink"], self._sinks["dead letters"]
+        assert sink is not None
+        if dead_letters is None:
+            sink(matched, batch_id)
             return
         matched = matched.persist()
         try:
             added = [
                 column
-                for column in ("matches", "failures", "subscription", "path", "element", "fragment")
+                for column in ("matches", "failures", "path", "element", "fragment")
                 if column in matched.columns
             ]
-            self._dead_letters(matched.where("error is not null").drop(*added), batch_id)
+            dead_letters(matched.where("error is not null").drop(*added), batch_id)
             dropped = ["error"] if self._keep_xml else ["error", self._settings["xml"]]
-            self._sink(matched.where("error is null").drop(*dropped), batch_id)
+            sink(matched.where("error is null").drop(*dropped), batch_id)
         finally:
             matched.unpersist()
 
-    def _subscriptions(self, spark: SparkSession, batch_id: int) -> Compiled:
-        if isinstance(self._source, Compiled):
-            return self._source
-        if self._known is None:  # only the first batch after a start can be one that ran before
-            self._known = versions_used(spark, self._notes.removesuffix(f"/{NOTES}"))
-        version = self._known.get(batch_id)
+    def _bind(self) -> None:
+        """Tells the sinks that ask which query they are for."""
+        for name, sink in self._sinks.items():
+            if sink is not None and hasattr(sink, "for_query"):
+                id = self._place.query_id()
+                self._sinks[name] = sink.for_query(id if name == "sink" else f"{id}-dead-letters")
+        self._bound = True
+
+    def _matched(self, batch: DataFrame, batch_id: int) -> DataFrame:
+        """The batch with its matches. Those of a table are in it already, and are found once the tasks know which
+        indexes to use."""
+        if isinstance(self._source, LiveSubscriptions):
+            _tell_tasks(batch.sparkSession, self._source.at(self._version(batch_id)))
+            return batch
+        if self._source.sharded:
+            return match_documents(batch, subscriptions=self._source, **self._settings)
+        return batch
+
+    def _version(self, batch_id: int) -> int:
+        assert isinstance(self._source, LiveSubscriptions)
+        version = None
+        if self._notes is None:  # only the first batch after a start can be one that ran before
+            self._notes = self._place.notes()
+            version = self._notes.version_of(batch_id)
         if version is None:
-            version = self._source.latest_version(spark)
-            note = spark.createDataFrame([(version,)], "version bigint").coalesce(1)
-            note.write.mode("overwrite").parquet(f"{self._notes}/batch_id={batch_id}")
-        return self._source.at(spark, version)
+            version = self._source.table.version()
+            self._notes.note(batch_id, version)
+        return version
+
+
+def _tell_tasks(spark: SparkSession, name: str) -> None:
+    """Has the tasks of all jobs that this micro-batch starts know the name of the set to use. The session is the
+    query's own."""
+    spark.conf.set(SET_SETTING, name)
+    if not is_remote():  # jobs that are not SQL, such as those of `.rdd`, get no settings of the session
+        spark.sparkContext.setLocalProperty(SET_SETTING, name)

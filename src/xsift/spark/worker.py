@@ -59,7 +59,7 @@ _LoadedKey = tuple[str, Limits, bool]
 _loaded: OrderedDict[_LoadedKey, _Loaded] = OrderedDict()
 
 
-def _load(keys: Sequence[_LoadedKey], alone: bool) -> list[_Loaded]:
+def _load(keys: Sequence[_LoadedKey], folder: Any, alone: bool) -> list[_Loaded]:
     """The matchers of these files. `alone` makes room first: a shard is as large as a worker can hold."""
     from pyspark import SparkFiles
 
@@ -70,7 +70,8 @@ def _load(keys: Sequence[_LoadedKey], alone: bool) -> list[_Loaded]:
     for key in keys:
         if key not in _loaded:
             name, limits, validate = key
-            _loaded[key] = _Loaded(SparkFiles.get(name), limits, validate)
+            path = SparkFiles.get(name) if folder is None else folder.path_of(name)
+            _loaded[key] = _Loaded(path, limits, validate)
         _loaded.move_to_end(key)
     return [_loaded[key] for key in keys]
 
@@ -89,6 +90,8 @@ class Task:
     validate: bool = True
     shard: str | None = None
     """The column with the number of the part to use, when each row is for one part alone."""
+    folder: Any = None
+    """The IndexFolder with the files of the parts; without it Spark has shipped them."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -104,7 +107,7 @@ class Task:
 
     def _match(self, batch: pa.RecordBatch, parts: Sequence[Part], first: bool) -> Iterator[pa.RecordBatch]:
         keys = [(part.name, self.limits, self.validate) for part in parts]
-        loaded = _load(keys, alone=self.shard is not None)
+        loaded = _load(keys, self.folder, alone=self.shard is not None)
         documents = batch[self.xml]
         values, ends, errors, failures = _matches(documents, parts, loaded)
         if errors and self.on_error == "fail":

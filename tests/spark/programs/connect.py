@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
+
+from deltalake import DeltaTable
 
 import xsift
 from tests.spark.data import expected, finish, interests, news
-from xsift.spark import SubscriptionTable, make_session, match_documents, match_stream, register_sources
+from xsift.spark import DeltaSink, make_session, match_documents, match_stream, progress_of, register_sources
+from xsift.tables import SubscriptionTable
+
+
+def into_delta(folder: str, stream: Any, table: SubscriptionTable, wanted: dict[int, Any]) -> None:
+    """The same stream into a Delta table, twice: the second query finds its batch there."""
+    state, now = f"{folder}/delta-checkpoint", {"availableNow": True}
+    sink = DeltaSink(f"{folder}/delta", partition_by=["subscription"], query="q")
+
+    def run(number: int) -> Any:
+        place = f"{state}{number}"
+        options: dict[str, Any] = {"sink": sink, "checkpoint": place, "output": "rows", "trigger": now}
+        return finish(lambda: match_stream(stream, subscriptions=table, **options))
+
+    done = progress_of(run(0).lastProgress)
+    assert done is not None
+    matches = sum(len(ids or ()) for ids, _ in wanted.values())
+    assert (done.documents, done.matches, done.version) == (len(wanted), matches, 1)
+    run(1)
+    found = DeltaTable(f"{folder}/delta").to_pyarrow_table().to_pylist()
+    pairs = sorted((row["number"], row["subscription"]) for row in found if row["subscription"])
+    assert pairs == sorted((number, id) for number, (ids, _) in wanted.items() for id in ids or ())
 
 
 def main(folder: str) -> None:
@@ -21,7 +45,7 @@ def main(folder: str) -> None:
     made = xsift.Subscriptions()
     made.add("p", "//p")
     assert match_documents(frame, subscriptions=made, output="nodes").count() > 0
-    versions = SubscriptionTable(spark, f"{folder}/table")
+    versions = SubscriptionTable.create(f"{folder}/table")
     versions.add(rows)
     frame.coalesce(1).write.parquet(f"{folder}/inbox")
     stream = spark.readStream.schema("number int, xml binary").parquet(f"{folder}/inbox")
@@ -30,6 +54,7 @@ def main(folder: str) -> None:
     finish(lambda: match_stream(stream, subscriptions=versions, sink=out, checkpoint=state, trigger=now))
     found = spark.read.parquet(out).collect()
     assert {row.number: (row.matches, row.error and row.error.code) for row in found} == wanted
+    into_delta(folder, stream, versions, wanted)
     register_sources(spark)
     with open(f"{folder}/dump.xml", "w") as file:
         file.write("<d><r>1</r><r/></d>")

@@ -1,21 +1,51 @@
-"""The driver of a stream that the test kills and starts again. With `finish` it ends when everything was read."""
+"""The driver of a stream that the test kills and starts again. It writes to every sink. With `finish` it ends when
+everything was read."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from xsift.spark import FolderSink, SubscriptionTable, make_session, match_stream
+from xsift.spark import DeltaSink, FolderSink, KafkaSink, ParquetSink, make_session, match_stream
+from xsift.tables import SubscriptionTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
-def main(folder: str, finish: bool) -> None:
+def route(_: str) -> str:
+    return "matches"
+
+
+class EverySink:
+    """One sink after the other, so that a kill can come between any two, or in the middle of one."""
+
+    def __init__(self, folder: str, servers: str, query: str = "") -> None:
+        self.folder, self.servers = folder, servers
+        self.sinks = [
+            DeltaSink(f"{folder}/delta", partition_by=["subscription"], compact_every=3, query=query),
+            ParquetSink(f"{folder}/parquet"),
+            FolderSink(f"{folder}/folder", buckets=2),
+            KafkaSink(servers, route, value="number"),
+        ]
+
+    def for_query(self, id: str) -> EverySink:
+        return EverySink(self.folder, self.servers, id)
+
+    def __call__(self, matches: DataFrame, batch_id: int) -> None:
+        for sink in self.sinks:
+            sink(matches, batch_id)
+
+
+def main(folder: str, servers: str, finish: bool) -> None:
     spark = make_session("local[2]", settings={"spark.sql.shuffle.partitions": "2"})
     stream = (
         spark.readStream.schema("number int, xml binary").option("maxFilesPerTrigger", 1).parquet(f"{folder}/inbox")
     )
     query = match_stream(
         stream,
-        subscriptions=SubscriptionTable(spark, f"{folder}/table"),
-        sink=FolderSink(f"{folder}/out", buckets=2),
+        subscriptions=SubscriptionTable(f"{folder}/table"),
+        sink=EverySink(folder, servers),
         dead_letters=f"{folder}/dead",
         checkpoint=f"{folder}/checkpoint",
         output="rows",
@@ -25,4 +55,4 @@ def main(folder: str, finish: bool) -> None:
     assert query.exception() is None
 
 
-main(sys.argv[1], sys.argv[2:] == ["finish"])
+main(sys.argv[1], sys.argv[2], sys.argv[3:] == ["finish"])

@@ -1,0 +1,295 @@
+"""KafkaSink: a message for each match.
+
+Kafka cannot replace what a batch has sent before it crashed. Without transactions each message carries a header that
+is the same when it is sent again, by which consumers can tell. With transactions each of a fixed number of parts of a
+micro-batch is one transaction, which also writes the batch's number into a topic of ours. A part whose number is
+there already is not sent again. So a consumer with isolation.level=read_committed sees each match once.
+
+The parts must be the same when a batch comes again: a row belongs to one by a hash of what it says, whatever tasks
+Spark makes of it. Whoever begins a part fences off those that began it before (`transactional.id`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as sql
+
+from xsift.errors import XsiftError
+from xsift.spark.sinks import needs_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["KafkaSink"]
+
+TIMEOUT_SECONDS = 60.0
+CREATE_SECONDS = 15.0
+LOOK_BACK = 1000  # offsets of the progress topic that are read to find the last batch: aborted ones lie between
+PART = "__xsift_part"
+
+
+@dataclass(frozen=True)
+class KafkaSink:
+    """Kafka: each match is a message in the topic that `route` gives for its subscription; the key is the
+    subscription.
+
+    The value is the column `value`: "fragment" with output="nodes", or the XML column with output="rows" and
+    keep_xml=True. Each message carries the header `xsift-id`, which is the same when it is sent again. `settings` are
+    those of librdkafka.
+
+    With `transactions` each micro-batch is sent exactly once, to consumers that read with
+    isolation.level=read_committed. It is sent in `parts` transactions, whose progress is kept in the topic
+    `progress_topic` (made if it is not there; do not change `parts` while a batch is to be run again). `query` names
+    whoever sends; match_stream gives the id of its query, which a restart keeps.
+    """
+
+    servers: str
+    route: Callable[[str], str]
+    value: str = "fragment"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    transactions: bool = False
+    parts: int = 4
+    progress_topic: str = "xsift-progress"
+    query: str | None = None
+    _state: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    """Whether a batch was sent since the driver started."""
+
+    def for_query(self, id: str) -> KafkaSink:
+        """This sink for the query with an id."""
+        return self if self.query else replace(self, query=id, _state={})
+
+    def __call__(self, matches: DataFrame, batch_id: int) -> None:
+        """Sends a micro-batch; returns when the brokers have all of it."""
+        needs_rows(matches)
+        if self.value not in matches.columns:
+            there = ", ".join(map(repr, matches.columns))
+            raise XsiftError(
+                "missing-column", f"the matches have no column {self.value!r}", hint=f"value= can be one of {there}"
+            )
+        delivered = matches.where("subscription is not null")
+        if not self.transactions:
+            sent = delivered.mapInArrow(_Send(self, batch_id), "sent bigint")
+            sent.agg(sql.sum("sent")).collect()
+            return
+        if not self.query:
+            raise XsiftError("no-query", "the sink does not know for which query it sends", hint="KafkaSink(query=…)")
+        first = not self._state.get("ran")
+        if first:
+            self._make_progress_topic()
+        sent = self._parted(delivered).mapInArrow(_SendParts(self, batch_id, first), "sent bigint")
+        sent.agg(sql.sum("sent")).collect()
+        self._state["ran"] = True
+
+    def _parted(self, delivered: DataFrame) -> DataFrame:
+        """The matches, those of a part in one task."""
+        said = [name for name in ("subscription", "path", "element", self.value) if name in delivered.columns]
+        part = sql.pmod(sql.xxhash64(*said), sql.lit(self.parts)).cast("int")
+        return delivered.withColumn(PART, part).repartitionById(self.parts, sql.col(PART))
+
+    def client(self, **more: Any) -> dict[str, Any]:
+        """The settings of a client of librdkafka."""
+        return {"bootstrap.servers": self.servers, **self.settings, **more}
+
+    def _make_progress_topic(self) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+        admin = AdminClient(self.client())
+        known = admin.list_topics(timeout=TIMEOUT_SECONDS).topics.get(self.progress_topic)
+        if known is None or not known.partitions:
+            settings = {"cleanup.policy": "compact"}
+            topic = NewTopic(self.progress_topic, self.parts, -1, config=settings)
+            made = admin.create_topics([topic], request_timeout=CREATE_SECONDS)
+            try:
+                made[self.progress_topic].result(TIMEOUT_SECONDS)
+            except KafkaException as error:  # brokers that make topics by themselves, or another driver was first
+                if self._partitions(admin) < 1:
+                    raise XsiftError(
+                        "no-topic", f"the topic {self.progress_topic!r} cannot be made: {error}", hint="make it"
+                    ) from error
+        count = self._partitions(admin)
+        if count < self.parts:
+            raise XsiftError(
+                "too-few-partitions",
+                f"the topic {self.progress_topic!r} has {count} partitions, and needs one for each part",
+                hint=f"KafkaSink(parts={count}), or add partitions",
+            )
+
+    def _partitions(self, admin: Any) -> int:
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while True:
+            topics = admin.list_topics(self.progress_topic, timeout=TIMEOUT_SECONDS).topics
+            count = len(topics[self.progress_topic].partitions)
+            if count or time.monotonic() > deadline:
+                return count
+            time.sleep(0.2)
+
+
+class _Sender:
+    """Sends the rows of Arrow batches through a producer."""
+
+    def __init__(self, sink: KafkaSink, batch_id: int, producer: Any) -> None:
+        self._sink = sink
+        self._batch_id = batch_id
+        self._producer = producer
+        self._failures: list[Any] = []
+        self.count = 0
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            row.pop(PART, None)
+            value = row[self._sink.value]
+            payload = value if isinstance(value, bytes) else str(value).encode()
+            identity = repr((self._batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
+            self.produce(
+                topic=self._sink.route(row["subscription"]),
+                key=row["subscription"].encode(),
+                value=payload,
+                headers=[("xsift-id", blake2b(identity, digest_size=16).hexdigest().encode())],
+            )
+            self.count += 1
+
+    def produce(self, **message: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(**message, on_delivery=self._delivered)
+                self._producer.poll(0)
+                return
+            except BufferError:  # the queue is full: wait until some were sent
+                self._producer.poll(0.1)
+
+    def _delivered(self, error: Any, _: Any) -> None:
+        if error:
+            self._failures.append(error)
+
+    def finish(self) -> None:
+        """Returns when the brokers have all."""
+        from confluent_kafka import KafkaException
+
+        self._producer.flush()
+        if self._failures:
+            raise KafkaException(self._failures[0])
+
+
+@dataclass(frozen=True)
+class _Send:
+    sink: KafkaSink
+    batch_id: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from confluent_kafka import Producer
+
+        settings = {"enable.idempotence": True, "linger.ms": 5}
+        sender = _Sender(self.sink, self.batch_id, Producer({**settings, **self.sink.client()}))
+        for batch in batches:
+            sender.send(batch)
+        sender.finish()
+        yield _sent(sender.count)
+
+
+@dataclass(frozen=True)
+class _SendParts:
+    """Sends the parts that come, each as a transaction, unless it has been."""
+
+    sink: KafkaSink
+    batch_id: int
+    first: bool
+    """Whether this is the first batch since the driver started: only that one, and tasks that are tried again, can
+    have been sent before."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        check = self.first or (context is not None and context.attemptNumber() > 0)
+        transactions: dict[int, _Transaction | None] = {}
+        count = 0
+        for batch in batches:
+            numbers = batch[PART].to_numpy()
+            for part in np.unique(numbers).tolist():
+                if part not in transactions:
+                    transactions[part] = _begin(self.sink, self.batch_id, part, check)
+                transaction = transactions[part]
+                if transaction is not None:
+                    transaction.sender.send(batch.filter(pa.array(numbers == part)))
+        for transaction in transactions.values():
+            if transaction is not None:
+                transaction.commit()
+                count += transaction.sender.count
+        yield _sent(count)
+
+
+class _Transaction:
+    """A transaction that has begun."""
+
+    def __init__(self, sink: KafkaSink, batch_id: int, part: int, producer: Any) -> None:
+        self._sink, self._batch_id, self._part, self._producer = sink, batch_id, part, producer
+        self.sender = _Sender(sink, batch_id, producer)
+
+    def commit(self) -> None:
+        """Sends the batch's number with the rest, and commits both. What goes wrong aborts both."""
+        key, value = f"{self._sink.query}".encode(), str(self._batch_id).encode()
+        try:
+            self.sender.produce(topic=self._sink.progress_topic, partition=self._part, key=key, value=value)
+            self.sender.finish()
+            self._producer.commit_transaction(TIMEOUT_SECONDS)
+        except BaseException:
+            self._producer.abort_transaction(TIMEOUT_SECONDS)
+            raise
+
+
+def _begin(sink: KafkaSink, batch_id: int, part: int, check: bool) -> _Transaction | None:
+    """Begins the transaction of a part; None if it was committed before."""
+    from confluent_kafka import Producer
+
+    producer = Producer(sink.client(**{"transactional.id": f"xsift-{sink.query}-{part}", "linger.ms": 5}))
+    # First of all: whoever may still be at this part is fenced off, and what it began is aborted or committed.
+    producer.init_transactions(TIMEOUT_SECONDS)
+    if check and _last_batch(sink, part) >= batch_id:
+        return None
+    producer.begin_transaction()
+    return _Transaction(sink, batch_id, part, producer)
+
+
+def _last_batch(sink: KafkaSink, part: int) -> int:
+    """The number of the last batch of which a part was committed; -1 if there is none."""
+    from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+    settings = {
+        "group.id": f"xsift-{sink.query}",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+    }
+    last = -1
+    with closing(Consumer(sink.client(**settings))) as consumer:
+        place = TopicPartition(sink.progress_topic, part)
+        low, high = consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)
+        if high <= low:
+            return last
+        place.offset = max(low, high - LOOK_BACK)
+        consumer.assign([place])
+        while True:
+            message = consumer.poll(TIMEOUT_SECONDS)
+            if message is None:
+                raise XsiftError("kafka-timeout", f"{sink.progress_topic}:{part} cannot be read")
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                return last
+            if error is not None:
+                raise KafkaException(error)
+            if (message.key() or b"").decode() == sink.query:
+                last = max(last, int(message.value() or -1))
+
+
+def _sent(count: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"sent": pa.array([count], pa.int64())})

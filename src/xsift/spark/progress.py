@@ -1,0 +1,140 @@
+"""What a stream did, a line a micro-batch: documents, matches, broken ones, the version of the subscriptions,
+seconds, and how long the document that waited longest had waited.
+
+The numbers are Spark's own: match_stream observes them (`DataFrame.observe`), so that they are also in
+`query.lastProgress.observedMetrics`, and reach every StreamingQueryListener.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as sql
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["BatchProgress", "progress_of"]
+
+logger = logging.getLogger("xsift.spark")
+
+INPUT, OUTPUT = "xsift_input", "xsift"
+VERSION = "__xsift_version"
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """One micro-batch. `failures` counts subscriptions that could not be decided on a document. `version` is None if
+    the subscriptions are no table, `lag_seconds` if documents do not say when they came."""
+
+    batch: int
+    documents: int
+    matches: int
+    broken: int
+    failures: int
+    version: int | None
+    seconds: float
+    lag_seconds: float | None
+
+    def __str__(self) -> str:
+        failures = f", {_number(self.failures, 'failure')}" if self.failures else ""
+        version = "" if self.version is None else f", version {self.version}"
+        lag = "" if self.lag_seconds is None else f", lag {self.lag_seconds:.1f} s"
+        return (
+            f"batch {self.batch}: {_number(self.documents, 'document')}, {_number(self.matches, 'match', 'es')}, "
+            f"{self.broken:,} broken{failures}{version} in {self.seconds:.2f} s{lag}"
+        )
+
+
+def _number(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
+
+
+def observe_input(documents: DataFrame, arrived: str | None) -> DataFrame:
+    """The documents, counted on their way."""
+    counted = [sql.count(sql.lit(1)).alias("documents")]
+    if arrived is not None:
+        counted.append(sql.min(sql.col(f"`{arrived}`")).cast("double").alias("oldest"))
+    return documents.observe(INPUT, *counted)
+
+
+def observe_output(matched: DataFrame, output: str) -> DataFrame:
+    """The matches, counted on their way; the column that says their version goes."""
+    if output == "matches":
+        found, broken, failures = "array_size(matches)", "int(error is not null)", "array_size(failures)"
+    else:  # a row with both is a subscription that could not be decided
+        found = "int(subscription is not null and error is null)"
+        broken = "int(subscription is null and error is not null)"
+        failures = "int(subscription is not null and error is not null)"
+    counts = {"matches": found, "broken": broken, "failures": failures}
+    metrics = [sql.expr(f"coalesce(sum({each}), 0)").alias(name) for name, each in counts.items()]
+    if VERSION in matched.columns:
+        metrics.append(sql.max(VERSION).alias("version"))
+    return matched.observe(OUTPUT, *metrics).drop(VERSION)
+
+
+def progress_of(progress: Any) -> BatchProgress | None:
+    """What a micro-batch did, from an item of `query.recentProgress`; None if it had no documents, or the query is
+    none of match_stream's."""
+    metrics = {name: _values(row) for name, row in (progress.observedMetrics or {}).items()}
+    if OUTPUT not in metrics or not progress.numInputRows:
+        return None
+    seconds = progress.durationMs.get("triggerExecution", 0) / 1000
+    oldest = metrics.get(INPUT, {}).get("oldest")
+    began = datetime.fromisoformat(progress.timestamp).replace(tzinfo=UTC).timestamp()
+    return BatchProgress(
+        batch=progress.batchId,
+        documents=int(metrics.get(INPUT, {}).get("documents") or progress.numInputRows),
+        matches=int(metrics[OUTPUT]["matches"] or 0),
+        broken=int(metrics[OUTPUT]["broken"] or 0),
+        failures=int(metrics[OUTPUT]["failures"] or 0),
+        version=metrics[OUTPUT].get("version"),
+        seconds=seconds,
+        lag_seconds=None if oldest is None else max(0.0, began + seconds - float(oldest)),
+    )
+
+
+def _values(row: Any) -> dict[str, Any]:
+    """The metrics of a row, which Spark Connect hands out in a form of its own."""
+    found = row.asDict() if hasattr(row, "asDict") else dict(row)
+    if set(found) == {"values", "schema"}:
+        schema = found["schema"]
+        fields = schema["fields"] if isinstance(schema, dict) else schema.asDict()["fields"]
+        names = [field["name"] for field in fields]
+        return dict(zip(names, found["values"], strict=True))
+    return dict(found)
+
+
+class ProgressLog(StreamingQueryListener):
+    """Logs a line for each micro-batch (logger `xsift.spark`, level INFO)."""
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing is logged."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Logs what a micro-batch did."""
+        done = progress_of(event.progress)
+        if done is not None:
+            logger.info("%s%s", f"{event.progress.name}: " if event.progress.name else "", done)
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Nothing is logged."""
+
+
+_listening: set[int] = set()
+
+
+def log_progress(spark: SparkSession) -> None:
+    """Has a session log its micro-batches, if anybody listens to the log. Once a session."""
+    if logger.isEnabledFor(logging.INFO) and id(spark) not in _listening:
+        _listening.add(id(spark))
+        spark.streams.addListener(ProgressLog())

@@ -1,0 +1,329 @@
+"""The rows of a table as a Delta Lake table: changes appended one after the other, each with its version.
+
+The naive way is one row a subscription, changed in place: then one change rewrites the file it is in, and what was
+before is gone when Delta Lake cleans up. Here a table is the list of its changes. A commit appends one small file
+whose rows carry the version of that commit, and every version of the set can be computed from the rows alone. What
+the Delta log is for is the commit itself: of two writers that try the same version exactly one succeeds (by a link on
+a local disk, by a conditional put on an object store), and the other looks again.
+
+Small files are merged as they add up, their dead remains are deleted after an hour, and the log is cut at its
+checkpoints, so that a table that is changed every second for years stays as quick to open and to look at.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError, TableNotFoundError
+
+from xsift.errors import TableError
+from xsift.tables.rows import BOOKKEEPING, OWN
+
+__all__ = ["Log"]
+
+FORMAT = "1"
+PROPERTIES = {
+    "delta.checkpointInterval": "100",
+    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+    "delta.dataSkippingStatsColumns": "_version,_time",
+}
+ATTEMPTS = 60  # of a commit, while others commit; each of these means that another writer got on
+PAUSE_SECONDS = (0.002, 0.25)  # between attempts, at first and at most
+MERGE_FILES = 64  # small files that are merged into one
+MERGE_BYTES = 4 * 2**20  # what a small file is
+CLEAN_VERSIONS = 1024  # dead files are deleted about once in so many versions
+DEAD_HOURS = 1  # how long a file stays that is no longer part of the table: a reader may be at it
+
+COMMIT_ID = "xsift.commit"
+
+
+class Log:
+    """The list of changes at a location. One object is for one thread at a time."""
+
+    def __init__(self, place: str, storage_options: Mapping[str, str]) -> None:
+        self.place = place
+        self._storage = dict(storage_options)
+        try:
+            self._delta = DeltaTable(place, storage_options=self._storage or None)
+        except TableNotFoundError:
+            raise TableError(
+                "no-table",
+                f"there is no subscription table at {place}",
+                hint="SubscriptionTable.create makes one, and so does `xsift subscriptions add`",
+            ) from None
+        except (DeltaError, OSError) as error:
+            raise TableError("unreadable-table", f"{place} cannot be read: {_first_line(error)}") from error
+        settings = self._delta.metadata().configuration
+        if settings.get("xsift.format") != FORMAT:
+            found = settings.get("xsift.format")
+            what = f"of format {found}, which this xsift does not know" if found else "a Delta table of another kind"
+            raise TableError("not-a-table", f"{place} is {what}", hint="SubscriptionTable.create(…) makes a table")
+
+    @staticmethod
+    def create(
+        place: str, storage_options: Mapping[str, str], namespaces: Mapping[str, str], offset: int = 0
+    ) -> None:
+        """Makes an empty table, if there is none; what another made in the meantime stays as it is. Its versions
+        begin with `offset`."""
+        settings = {
+            **PROPERTIES,
+            "xsift.format": FORMAT,
+            "xsift.namespaces": json.dumps(dict(namespaces), sort_keys=True),
+            "xsift.offset": str(offset),
+        }
+        try:
+            DeltaTable.create(
+                place,
+                pa.schema([*BOOKKEEPING, *OWN]),
+                mode="ignore",
+                configuration=settings,
+                storage_options=dict(storage_options) or None,
+                raise_if_key_not_exists=False,
+            )
+        except CommitFailedError:  # another one made it at the same moment
+            pass
+        except (DeltaError, OSError) as error:
+            raise TableError("unwritable-table", f"{place} cannot be written: {_first_line(error)}") from error
+
+    # What there is
+
+    def _setting(self, name: str) -> str | None:
+        value = self._delta.metadata().configuration.get(name)
+        return None if value is None else str(value)
+
+    @property
+    def namespaces(self) -> dict[str, str]:
+        """The prefixes that all expressions may use."""
+        return dict(json.loads(self._setting("xsift.namespaces") or "{}"))
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version that can still be read."""
+        return int(self._setting("xsift.oldest") or 0)
+
+    @property
+    def version(self) -> int:
+        """The version as of the last look."""
+        return int(self._delta.version()) + int(self._setting("xsift.offset") or 0)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return pa.schema(self._delta.schema().to_arrow())
+
+    def look(self) -> int:
+        """Looks for new versions, which is cheap; returns the latest."""
+        with self._readable():
+            self._delta.update_incremental()
+        return self.version
+
+    def read(self, after: int, until: int, columns: list[str] | None = None) -> pa.Table:
+        """The changes after one version until another, in their order. Only files that can have some are read."""
+        version = pyarrow.dataset.field("_version")
+        wanted = (version > after) & (version <= until)
+        named = None if columns is None else [*dict.fromkeys(["_version", "_position", *columns])]
+        with self._readable():
+            try:
+                rows = self._delta.to_pyarrow_dataset().to_table(columns=named, filter=wanted)
+            except FileNotFoundError:  # merged and cleaned up by another since the last look
+                self._delta.update_incremental()
+                rows = self._delta.to_pyarrow_dataset().to_table(columns=named, filter=wanted)
+        return _in_order(rows)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (DeltaError, OSError) as error:
+            raise TableError("unreadable-table", f"{self.place} cannot be read: {_first_line(error)}") from error
+
+    def last_time(self) -> datetime | None:
+        """When the latest change was made, by the clock of who made it."""
+        actions = pa.table(self._delta.get_add_actions(flatten=True))
+        if "max._time" not in actions.column_names or not actions.num_rows:
+            return None
+        times = [time for time in actions["max._time"].to_pylist() if time is not None]
+        return max(times).astimezone(UTC) if times else None
+
+    # Changes
+
+    def commit(self, make: Callable[[int], pa.Table], user: str | None, if_version: int | None = None) -> int:
+        """Appends the rows that `make` gives for the version at hand, as the next version, and returns that. If
+        another writer was first, it is asked again. No rows, no version."""
+        commit_id = uuid.uuid4().hex
+        for attempt in range(ATTEMPTS):
+            version = self.look()
+            if if_version is not None and version != if_version:
+                raise TableError(
+                    "version-conflict",
+                    f"the table is at version {version}, not {if_version}: this change was not made",
+                    hint="look at what changed in the meantime, and try again",
+                )
+            rows = make(version)
+            if not rows.num_rows:
+                return version
+            try:
+                self._append(self._booked(rows, version + 1, user), commit_id)
+                return version + 1
+            except CommitFailedError as error:
+                done = self._made_after_all(commit_id, version)
+                if done is not None:
+                    return done
+                if self.version == version and attempt > 2:
+                    raise TableError(
+                        "unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}"
+                    ) from error
+            time.sleep(random.uniform(0, min(PAUSE_SECONDS[1], PAUSE_SECONDS[0] * 2**attempt)))
+        raise TableError(
+            "table-busy",
+            f"{ATTEMPTS} times another writer was first at {self.place}: this change was not made",
+            hint="try again, or change more rows at a time",
+        )
+
+    def import_changes(self, rows: pa.Table) -> None:
+        """Appends changes that say themselves which they are, up to the version that this makes."""
+        self._append(rows, uuid.uuid4().hex)
+
+    def _append(self, rows: pa.Table, commit_id: str) -> None:
+        grown = set(rows.column_names) - set(self.schema.names)
+        try:
+            write_deltalake(
+                self._delta,
+                rows,
+                mode="append",
+                schema_mode="merge" if grown else None,
+                commit_properties=CommitProperties(max_commit_retries=0, custom_metadata={COMMIT_ID: commit_id}),
+            )
+        except CommitFailedError:
+            raise
+        except SchemaMismatchError as error:
+            raise TableError("bad-column", f"the columns do not fit the table: {_first_line(error)}") from error
+        except (DeltaError, OSError) as error:
+            raise TableError("unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}") from error
+
+    def _made_after_all(self, commit_id: str, before: int) -> int | None:
+        """The version that a commit made although it was reported as failed: an answer of an object store can be
+        lost after the commit."""
+        after = self.look()
+        if after == before:
+            return None
+        offset = after - int(self._delta.version())
+        for entry in self._delta.history(after - before):
+            if entry.get(COMMIT_ID) == commit_id:
+                return int(entry["version"]) + offset
+        return None
+
+    def _booked(self, rows: pa.Table, version: int, user: str | None) -> pa.Table:
+        """The rows with all columns of the table, and those that say which change they are."""
+        count = rows.num_rows
+        now = max(datetime.now(UTC), self.last_time() or datetime.min.replace(tzinfo=UTC))
+        columns: dict[str, Any] = {
+            "_version": pa.array(np.full(count, version)),
+            "_position": pa.array(np.arange(count)),
+            "_time": pa.repeat(pa.scalar(now, BOOKKEEPING.field("_time").type), count),
+            "_user": pa.repeat(pa.scalar(user, pa.string()), count),
+            "_removed": rows["_removed"],
+        }
+        known = self.schema
+        for field in known:
+            if field.name not in columns:
+                columns[field.name] = _as_known(rows, field)
+        for name in rows.column_names:
+            if name not in columns and not pa.types.is_null(rows[name].type):
+                columns[name] = rows[name]
+        made = pa.table(columns)
+        fields = [BOOKKEEPING.field(f.name) if f.name in BOOKKEEPING.names else f for f in made.schema]
+        return made.cast(pa.schema(fields))
+
+    def set_property(self, name: str, value: str) -> None:
+        """Sets a property of the table, as a version of its own without rows."""
+        for _ in range(ATTEMPTS):
+            self.look()
+            try:
+                self._delta.alter.set_table_properties({name: value}, raise_if_not_exists=False)
+                return
+            except CommitFailedError:
+                time.sleep(random.uniform(*PAUSE_SECONDS))
+        raise TableError("table-busy", f"{self.place} is changed all the time by others: try again")
+
+    # Upkeep
+
+    def tidy(self) -> None:
+        """Merges small files once there are many, and now and then deletes dead ones. Others may do the same at the
+        same time; whoever is second leaves it."""
+        sizes = pa.table(self._delta.get_add_actions(flatten=True))["size_bytes"].to_numpy()
+        if np.count_nonzero(sizes < MERGE_BYTES) < MERGE_FILES:
+            return
+        try:
+            self._delta.optimize.compact(target_size=MERGE_BYTES, max_concurrent_tasks=1)
+            if self._delta.version() % CLEAN_VERSIONS < MERGE_FILES + 2:
+                self.clean()
+        except (DeltaError, OSError):  # it will be tried again after the next change
+            self.look()
+
+    def merge(self) -> None:
+        """Merges all small files."""
+        self.look()
+        with self._readable():
+            self._delta.optimize.compact(target_size=MERGE_BYTES, max_concurrent_tasks=1)
+
+    def clean(self) -> None:
+        """Deletes files that are no part of the table and have not been for an hour, also those that a writer left
+        when it was killed, and the log before its last checkpoint."""
+        self.look()
+        with self._readable():
+            self._delta.vacuum(retention_hours=DEAD_HOURS, dry_run=False, enforce_retention_duration=False, full=True)
+            self._delta.create_checkpoint()
+            self._delta.cleanup_metadata()
+
+    def rewrite(self, make: Callable[[int], pa.Table]) -> None:
+        """Replaces all rows by those that `make` gives for the version at hand; the set must stay the same."""
+        for attempt in range(ATTEMPTS):
+            rows = make(self.look())
+            try:
+                write_deltalake(
+                    self._delta, rows, mode="overwrite", commit_properties=CommitProperties(max_commit_retries=0)
+                )
+                return
+            except CommitFailedError:
+                time.sleep(random.uniform(0, min(PAUSE_SECONDS[1], PAUSE_SECONDS[0] * 2**attempt)))
+        raise TableError("table-busy", f"{self.place} is changed all the time by others: try again")
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """The rows by version and position. They mostly lie so already, and a check costs less than sorting."""
+    versions, positions = (rows[name].to_numpy() for name in ("_version", "_position"))
+    order = np.lexsort((positions, versions))
+    return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
+
+
+def _as_known(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    """A column in the type that the table has for it."""
+    if field.name not in rows.column_names:
+        return pa.nulls(rows.num_rows, field.type)
+    column = rows[field.name]
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(
+            "bad-column",
+            f"the column {field.name!r} is {field.type} in the table; {column.type} does not fit: {error}",
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

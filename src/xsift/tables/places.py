@@ -1,0 +1,66 @@
+"""How a table is named: a path or a URL, and on the command line perhaps a version behind an @."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from xsift.errors import TableError
+
+__all__ = ["is_table", "location", "split_version"]
+
+LOG = "_delta_log"
+
+
+def location(path: str | os.PathLike[str]) -> str:
+    """The path or URL in the form that delta-rs takes."""
+    name = os.fspath(path)
+    if name.startswith("file:"):
+        name = "/" + name.removeprefix("file:").lstrip("/")
+    if "://" not in name:
+        return os.path.abspath(name)
+    scheme, rest = name.split("://", 1)
+    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest.rstrip('/')}"
+
+
+def is_local(place: str) -> bool:
+    """Whether a location is a folder of this machine."""
+    return "://" not in place
+
+
+def is_table(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+    """Whether there is a subscription table, or a Delta table of another kind, at a path or URL."""
+    place = location(path)
+    if is_local(place):
+        return os.path.isdir(os.path.join(place, LOG)) or is_old_table(place)
+    try:
+        return bool(DeltaTable.is_deltatable(place, dict(storage_options or {})))
+    except (DeltaError, OSError):
+        return False
+
+
+def is_old_table(place: str) -> bool:
+    """Whether a folder holds a table of before, which was Parquet alone."""
+    from xsift.tables.conversion import old_files
+
+    return is_local(place) and os.path.isdir(place) and bool(old_files(place))
+
+
+def split_version(name: str) -> tuple[str, int | datetime | None]:
+    """`TABLE@12` or `TABLE@2030-01-31T12:00` as a table and a version or time; a name without an @ is a table. An
+    @ that belongs to the name of a folder stays there."""
+    path, at, text = name.rpartition("@")
+    if not at or not path or os.path.exists(name) or "/" in text:
+        return name, None
+    if text.isdigit():
+        return path, int(text)
+    try:
+        return path, datetime.fromisoformat(text)
+    except ValueError:
+        raise TableError(
+            "bad-version", f"{text!r} is no version", hint="a number, or a time such as 2030-01-31T12:00"
+        ) from None

@@ -1,0 +1,167 @@
+"""`xsift subscriptions`, and tables wherever a file of subscriptions can be given."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("deltalake")
+
+import xsift
+from xsift.cli import main
+from xsift.tables import SubscriptionTable
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    return str(tmp_path / "alerts")
+
+
+def run(*arguments: str) -> int:
+    return main(["subscriptions", *arguments])
+
+
+def out(capsys: Capture) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_add_list_remove(table: str, capsys: Capture) -> None:
+    assert run("add", table, "alice", "//hl1[contains(., 'Spark')]", "--set", "owner=alice", "--user", "me") == 0
+    assert capsys.readouterr().err == "version 1: 1 added, 0 removed\n"
+    assert run("add", table, "bob", "//p", "--ordered", "--set", "owner=bob") == 0
+    assert run("add", table, "carol", "//q") == 0
+    capsys.readouterr()
+    assert run("list", table) == 0
+    assert out(capsys) == [
+        "alice\t//hl1[contains(., 'Spark')]\tfalse\talice",
+        "bob\t//p\ttrue\tbob",
+        "carol\t//q\tfalse\t",
+    ]
+    assert run("list", table, "--where", "owner=bob", "--json") == 0
+    assert json.loads(out(capsys)[0]) == {"id": "bob", "xpath": "//p", "ordered": True, "owner": "bob"}
+    assert run("list", f"{table}@1") == 0
+    assert len(out(capsys)) == 1
+    assert run("remove", table, "bob") == 0
+    assert run("list", table, "--where", "owner=bob") == 1
+    assert run("remove", table, "bob") == 2
+    assert run("remove", table, "bob", "--missing-ok") == 0
+    assert run("remove", table, "--where", "owner=alice") == 0
+    capsys.readouterr()
+    assert run("list", table) == 0
+    assert out(capsys) == ["carol\t//q"]
+
+
+def test_remove_reads_ids(table: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    SubscriptionTable.create(table).add([("a", "//a"), ("b c", "//b"), ("d", "//d")])
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\nb c\n"))
+    assert run("remove", table, "-") == 0
+    capsys.readouterr()
+    assert run("list", table) == 0
+    assert out(capsys) == ["d\t//d"]
+    assert run("remove", table) == 2
+
+
+def test_history_and_diff(table: str, capsys: Capture) -> None:
+    made = SubscriptionTable.create(table, user="me")
+    made.add([("a", "//a"), ("b", "//b")])
+    made.replace([("b", "//b2"), ("c", "//c")])
+    assert run("history", table) == 0
+    first, second = (line.split("\t") for line in out(capsys))
+    assert (first[0], first[2:], second[0], second[2:]) == ("2", ["me", "+2", "-1"], "1", ["me", "+2", "-0"])
+    assert run("history", table, "--limit", "1", "--json") == 0
+    assert json.loads(out(capsys)[0])["removed"] == 1
+    assert run("diff", table, "1") == 0
+    assert out(capsys) == ["-\ta\t//a", "+\tc\t//c", "~\tb\t//b2"]
+    assert run("diff", table, "1", "1") == 1
+    assert run("diff", table, "2", "1") == 2
+    assert run("diff", table, "soon") == 2
+    assert "no version" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".jsonl", ".parquet"])
+def test_export_and_import(table: str, tmp_path: Path, ending: str, capsys: Capture) -> None:
+    made = SubscriptionTable.create(table, namespaces={"n": "urn:n"})
+    rows = [("a,b", '//n:a[. = "é"]', True, "alice"), ('q"', "//b", False, None)]
+    made.add([{"id": id, "xpath": x, "ordered": ordered, "owner": owner} for id, x, ordered, owner in rows])
+    file, copy = str(tmp_path / f"file{ending}"), str(tmp_path / "copy")
+    assert run("export", table, file) == 0
+    assert run("import", copy, file) == 2  # it has no prefix n
+    assert run("import", copy, file, "-n", "n=urn:n") == 0
+    wanted = [(row[0], row[1], row[2], row[3] or "") for row in rows]
+    found = SubscriptionTable(copy).as_of().to_pylist()
+    assert [(row["id"], row["xpath"], row["ordered"], row["owner"] or "") for row in found] == wanted
+    made.remove(["a,b"])
+    made.add([("new", "//new")])
+    assert run("export", table, file) == 0
+    capsys.readouterr()
+    assert run("import", copy, file, "--replace", "--if-version", "2") == 0
+    assert "version 3: 1 added, 1 removed" in capsys.readouterr().err
+    assert SubscriptionTable(copy).as_of()["id"].to_pylist() == ['q"', "new"]
+    assert run("import", copy, file, "--if-version", "1") == 2
+    assert "version-conflict" in capsys.readouterr().err
+
+
+def test_namespaces_of_rows_and_labels_survive_json(table: str, tmp_path: Path) -> None:
+    row = {"id": "a", "xpath": "//m:a", "namespaces": {"m": "urn:m"}, "labels": ["x", "y"]}
+    SubscriptionTable.create(table).add([row, {"id": "b", "xpath": "//b"}])
+    file = str(tmp_path / "file.jsonl")
+    assert run("export", table, file) == 0
+    assert run("import", str(tmp_path / "copy"), file) == 0
+    found = SubscriptionTable(tmp_path / "copy").as_of().to_pylist()
+    assert (dict(found[0]["namespaces"]), found[0]["labels"], found[1]["namespaces"]) == (
+        {"m": "urn:m"},
+        ["x", "y"],
+        None,
+    )
+
+
+def test_import_with_errors(table: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "file.tsv").write_text("a\t//a\nbad\t//a[\na\t//again\n")
+    assert run("import", table, str(tmp_path / "file.tsv")) == 2
+    assert "--skip-errors" in capsys.readouterr().err
+    assert run("import", table, str(tmp_path / "file.tsv"), "--skip-errors") == 0
+    said = capsys.readouterr().err
+    assert "'bad'" in said
+    assert "'a' is in a row before" in said
+    assert "1 added" in said
+
+
+def test_what_cannot_be_done(table: str, tmp_path: Path, capsys: Capture) -> None:
+    assert run("list", table) == 2
+    assert "no subscription table" in capsys.readouterr().err
+    assert not Path(table).exists()
+    SubscriptionTable.create(table).add([("a\tb", "//a")])
+    assert run("export", table, str(tmp_path / "x.tsv")) == 2
+    assert run("export", table, str(tmp_path / "x.doc")) == 2
+    assert run("list", table, "--where", "owner") == 2
+    assert run("list", table, "--where", "owner=me") == 2
+    assert run("compact", table) == 0
+    assert run("compact", table, "--forget-before", "1") == 0
+
+
+def test_a_table_wherever_a_file_is_taken(table: str, tmp_path: Path, capsys: Capture) -> None:
+    made = SubscriptionTable.create(table, namespaces={"n": "urn:n"})
+    made.add([("a", "//a"), ("n", "//n:b")])
+    made.remove(["a"])
+    document = tmp_path / "d.xml"
+    document.write_text("<a><b xmlns='urn:n'/></a>")
+    for name, wanted in ((table, ["n"]), (f"{table}@1", ["a", "n"]), (f"{table}@2", ["n"])):
+        assert main(["match", "-s", name, str(document)]) == 0
+        assert out(capsys) == [f"{document}\t{id}" for id in wanted]
+    assert main(["match", "-s", f"{table}@9", str(document)]) == 2
+    assert main(["match", "-s", str(tmp_path), str(document)]) == 2
+    capsys.readouterr()
+    assert main(["check", f"{table}@1"]) == 0
+    assert out(capsys)[0].startswith("2 subscriptions")
+    assert main(["explain", "-s", table, "--id", "n", str(document)]) == 0
+    saved = str(tmp_path / "set.xsift")
+    made.subscriptions(1).save(saved)
+    capsys.readouterr()
+    assert main(["match", "-s", saved, str(document)]) == 0
+    assert len(out(capsys)) == 2
+    assert list(xsift.Subscriptions.load(saved)) == ["a", "n"]

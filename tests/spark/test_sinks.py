@@ -1,0 +1,135 @@
+"""DeltaSink: each micro-batch once, partitions, compaction, what it refuses."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+import xsift
+from tests.spark.data import finish
+from tests.spark.test_stream import NOW, Inbox
+from xsift.spark import DeltaSink, delta_sink, match_stream
+from xsift.tables import SubscriptionTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pa.table(DeltaTable(path).to_pyarrow_table()).to_pylist()
+    return found
+
+
+def test_a_stream_into_delta(spark: SparkSession, tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("p", "//p"), ("q", "//q")])
+    inbox = Inbox(spark, tmp_path / "inbox")
+    for kind in ("matches", "rows", "nodes"):
+        sink = DeltaSink(str(tmp_path / kind), partition_by=[] if kind == "matches" else ["subscription"])
+
+        def run(sink: DeltaSink = sink, kind: Any = kind) -> None:
+            finish(
+                lambda: match_stream(
+                    inbox.stream(),
+                    subscriptions=table,
+                    sink=sink,
+                    dead_letters=DeltaSink(str(tmp_path / f"dead-{kind}")),
+                    output=kind,
+                    checkpoint=str(tmp_path / f"c-{kind}"),
+                    trigger=NOW,
+                )
+            )
+
+        if kind == "matches":
+            inbox.put([b"<d><p>1</p><p>2</p></d>", b"<d><q/><p/></d>", b"<d>", b"<r/>"])
+        run()
+        run()
+    assert sorted((row["number"], tuple(row["matches"])) for row in rows_of(tmp_path / "matches")) == [
+        (0, ("p",)),
+        (1, ("p", "q")),
+        (3, ()),
+    ]
+    assert sorted((row["number"], row["subscription"]) for row in rows_of(tmp_path / "rows")) == [
+        (0, "p"),
+        (1, "p"),
+        (1, "q"),
+    ]
+    nodes = rows_of(tmp_path / "nodes")
+    assert sorted((row["subscription"], row["path"], row["fragment"]) for row in nodes) == [
+        ("p", "/d/p", b"<p/>"),
+        ("p", "/d/p[1]", b"<p>1</p>"),
+        ("p", "/d/p[2]", b"<p>2</p>"),
+        ("q", "/d/q", b"<q/>"),
+    ]
+    assert DeltaTable(tmp_path / "nodes").metadata().partition_columns == ["subscription"]
+    for kind in ("matches", "rows", "nodes"):
+        dead = rows_of(tmp_path / f"dead-{kind}")
+        assert [(row["number"], row["xml"], row["error"]["line"]) for row in dead] == [(2, b"<d>", 1)]
+
+
+def frame(spark: SparkSession, rows: list[tuple[Any, ...]]) -> DataFrame:
+    return spark.createDataFrame(rows, "subscription string, day date, number int, urgent boolean")
+
+
+DAYS = [datetime.date(2030, 1, day) for day in (1, 2)]
+
+
+def test_a_batch_that_comes_again_is_appended_once(spark: SparkSession, tmp_path: Path) -> None:
+    sink = DeltaSink(str(tmp_path / "out"), partition_by=["day", "urgent"], compact_every=4, query="q")
+    batches = [[("a", DAYS[n % 2], n, None), ("é/=", None, n, n % 2 == 0)] for n in range(6)]
+    for batch_id in (0, 1, 1, 2, 0, 3, 4, 3, 5, 5):
+        sink(frame(spark, batches[batch_id]), batch_id)
+    found = [(r["subscription"], r["day"], r["number"], r["urgent"]) for r in rows_of(tmp_path / "out")]
+    assert sorted(found, key=repr) == sorted((row for batch in batches for row in batch), key=repr)
+    assert {row["number"]: row["batch_id"] for row in rows_of(tmp_path / "out")} == {n: n for n in range(6)}
+    assert len(DeltaTable(tmp_path / "out").file_uris()) < 12  # it was compacted once
+    other = DeltaSink(str(tmp_path / "out"), partition_by=["day", "urgent"], query="another")
+    other(frame(spark, batches[0]), 0)
+    assert len(rows_of(tmp_path / "out")) == 14
+    other(frame(spark, []), 1)
+    assert len(rows_of(tmp_path / "out")) == 14
+
+
+def test_a_driver_that_dies_before_its_commit_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = DeltaSink(str(tmp_path / "out"), query="q")
+    sink(frame(spark, [("a", None, 1, None)]), 0)
+
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaSink, "_commit", dies)
+        with pytest.raises(KeyboardInterrupt):
+            sink(frame(spark, [("b", None, 2, None)]), 1)
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 2
+    assert len(rows_of(tmp_path / "out")) == 1
+    sink(frame(spark, [("b", None, 2, None)]), 1)
+    assert sorted(row["number"] for row in rows_of(tmp_path / "out")) == [1, 2]
+    monkeypatch.setattr(delta_sink, "DEAD_HOURS", 0)
+    sink.compact()
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
+    assert sorted(row["number"] for row in rows_of(tmp_path / "out")) == [1, 2]
+
+
+def test_what_a_delta_sink_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    rows = frame(spark, [("a", None, 1, None)])
+    with pytest.raises(xsift.XsiftError, match="no-query"):
+        DeltaSink(str(tmp_path / "out"))(rows, 0)
+    with pytest.raises(xsift.XsiftError, match="no column 'color'"):
+        DeltaSink(str(tmp_path / "out"), partition_by=["color"], query="q")(rows, 0)
+    with pytest.raises(xsift.XsiftError, match="partitions are by"):
+        DeltaSink(str(tmp_path / "out"), partition_by=["when"], query="q")(rows.selectExpr("now() as when"), 0)
+    DeltaSink(str(tmp_path / "out"), query="q")(rows, 0)
+    with pytest.raises(xsift.XsiftError, match="write to another path"):
+        DeltaSink(str(tmp_path / "out"), query="q")(rows.selectExpr("*", "1 as more"), 1)
+    with pytest.raises(xsift.XsiftError, match="'number' of another type"):
+        DeltaSink(str(tmp_path / "out"), query="q")(rows.withColumn("number", rows.number.cast("string")), 1)
+    with pytest.raises(xsift.XsiftError, match="write to another path"):
+        DeltaSink(str(tmp_path / "out"), query="q", partition_by=["day"])(rows, 1)
