@@ -13,7 +13,7 @@ table and are compared once. Whether the segments of a profile met in the same e
 The paper's terms here: *profile* a pattern, *Qid* its key; *profile sequence*, *Sym*, *δ = (op, extra)*
 `profile_sequence` (sequences.pyx); *shareable segment* `Segment`; *segment table* `table`, its rows `TableRow`;
 *candidate list* `TableRow.candidates` and, what a document adds, `SegmentState.candidates`; *terse sequence*
-`Profile.terse`; *sequence index* `buckets` and, what a document adds, `active`; *run-time stack* `stack`; *path
+a profile's part of `places`; *sequence index* `buckets` and, what a document adds, `active`; *run-time stack* `stack`; *path
 stack* `OpenElement.deepest`; *BranchID set* the entries `BranchID` of a row; *FindSubsequence* `find_subsequence`,
 *doRecursiveStackTest* `recursive_stack_test`, *TestPC*, *TestAD* `climb`, *refinement* `verify`, `progress`. The
 index is in index.pyx, the run in run.pyx, its state in scratch.pyx. The methods below show the
@@ -61,10 +61,10 @@ segment of its own, nothing is shared: it is about as fast as `yfilter`.
 """
 
 from xsift.document.events cimport END, RecordedEvents
-from xsift.engines.ifist.index cimport POSITION, Candidate, TableRow
+from xsift.engines.ifist.index cimport PLACE, Candidate, TableRow
 from xsift.engines.ifist.run cimport IFiSTRun
 from xsift.engines.ifist.scratch cimport IFiSTScratch
-from xsift.engines.ifist.sequences cimport Profile, sequence_nodes
+from xsift.engines.ifist.sequences cimport sequence_nodes
 from xsift.native.types cimport int32_t, symbol_t
 
 from xsift.engines.ifist.view import Moment, SegmentRow
@@ -85,11 +85,9 @@ cdef class IFiST(IFiSTRun):
         """The profile's shareable segments, each a list of sequence nodes (Figures 12 and 13)."""
         self._check(key)
         found = []
-        cdef int32_t position
-        cdef Profile* profile = &self.profiles[key]
         start = 1
-        for position in range(<int32_t>profile.terse.size()):
-            nodes = sequence_nodes(self.table[profile.terse[position].segment].segment, start, self.symbols)
+        for pointer in self.terse_sequence(key):
+            nodes = sequence_nodes(self.table[<int32_t>pointer - 1].segment, start, self.symbols)
             found.append(nodes)
             start += len(nodes)
         return found
@@ -101,7 +99,11 @@ cdef class IFiST(IFiSTRun):
     def terse_sequence(self, int key):
         """The profile as pointers to rows of the segment table (Figure 14b)."""
         self._check(key)
-        return [place.segment + 1 for place in self.profiles[key].terse]
+        cdef int32_t first = self.profiles[key].first_place
+        cdef int32_t i
+        pointers = {self.places[i].position: self.places[i].segment + 1
+                    for i in range(first, first + self.profiles[key].place_count)}
+        return [pointer for _, pointer in sorted(pointers.items())]
 
     def segment_table(self, IFiSTScratch scratch=None):
         """The rows of the segment table with their candidate lists (Figure 14a)."""
@@ -114,10 +116,12 @@ cdef class IFiST(IFiSTRun):
             if row.users == 0:
                 continue
             labels = " ".join(node.label for node in sequence_nodes(row.segment, 1, self.symbols))
-            found = {(candidate.profile, <int>candidate.position + 1) for candidate in row.candidates}
+            found = set()
+            for candidate in row.candidates:
+                found.add((candidate.profile, self.places[candidate.place].position + 1))
             if scratch is not None:
                 for candidate in scratch.states[number].candidates:
-                    found.add((candidate.profile, <int>(candidate.position & POSITION) + 1))
+                    found.add((candidate.profile, self.places[candidate.place & PLACE].position + 1))
             rows.append(SegmentRow(number + 1, labels, sorted(found)))
         return rows
 
@@ -173,10 +177,10 @@ cdef class IFiST(IFiSTRun):
     def _branch_ids(self, IFiSTScratch scratch):
         """(Qid, position) -> the elements that the branch node at which the segment joins the twig maps to."""
         found = {}
-        cdef int32_t key, position, row, level
+        cdef int32_t key, position, pointer, row, level
         for key in range(<int32_t>self.profiles.size()):
-            for position in range(<int32_t>self.profiles[key].terse.size()):
-                row = self.table[self.profiles[key].terse[position].segment].record_row
+            for position, pointer in enumerate(self.terse_sequence(key) if self.profiles[key].used else ()):
+                row = self.table[pointer - 1].record_row
                 numbers = [scratch.stack[level - 1].number for level in range(1, scratch.depth + 1)
                            if row >= 0 and scratch.entry(row, level) >= 0]
                 if numbers:

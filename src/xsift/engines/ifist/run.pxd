@@ -26,16 +26,15 @@ cdef class IFiSTRun(IFiSTIndex):
     cdef bint recursive_stack_test(self, IFiSTScratch scratch, const Segment& segment, int32_t level,
                                    int32_t ended) except -1 nogil
     cdef int advance(self, IFiSTScratch scratch, int32_t segment) except -1 nogil
-    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil
-    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil
+    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil
+    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil
     # Phase 2: refinement by branch node verification.
     cdef int verify_candidates(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil
     cdef int ordered_child_ended(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil
     cdef bint is_verified(self, IFiSTScratch scratch, int32_t segment, int32_t level) noexcept nogil
     cdef int child_ended(self, IFiSTScratch scratch, int32_t row, int32_t level) except -1 nogil
-    cdef int progress(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t order,
-                      int32_t level) except -1 nogil
-    cdef int verify(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil
+    cdef int progress(self, IFiSTScratch scratch, int32_t number, int32_t order, int32_t level) except -1 nogil
+    cdef int verify(self, IFiSTScratch scratch, int32_t number, int32_t level) except -1 nogil
     cdef int climb_completed(self, IFiSTScratch scratch) except -1 nogil
-    cdef int climb_unit(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil
+    cdef int climb_unit(self, IFiSTScratch scratch, int32_t number, int32_t level) except -1 nogil
     cdef int match_key(self, IFiSTScratch scratch, int32_t key) except -1 nogil

@@ -5,12 +5,12 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
 from xsift.engines.ifist.index cimport (
-    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, POSITION, WHATEVER, BucketKind, Candidate, IFiSTIndex,
+    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, PLACE, WHATEVER, BucketKind, Candidate, IFiSTIndex,
     LabelUse, Look, RowOwner, TableRow, add_look, bucket_key,
 )
 from xsift.engines.ifist.scratch cimport Completion, IFiSTScratch, SegmentState
 from xsift.engines.ifist.sequences cimport (
-    CHILD_END, SYM_CHILD, SYM_ROOT, Place, Profile, Segment, SegmentStep, Unit,
+    CHILD_END, SYM_CHILD, SYM_ROOT, UNORDERED, Place, Segment, SegmentStep, Unit,
 )
 from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.symbols cimport ANY
@@ -191,7 +191,7 @@ cdef class IFiSTRun(IFiSTIndex):
         """Algorithm 6, for one segment: the stack test, the candidates' next segments, the BranchIDs."""
         cdef const TableRow* row = &self.table[segment]
         cdef int32_t i
-        if row.segment.branch < 0 and scratch.states[segment].seen:
+        if row.segment.branch < 0 and scratch.has_seen(segment):
             return 0  # linear profiles, all matched
         if ended and not scratch.states[segment].fresh and self.is_verified(scratch, segment, level):
             return 0
@@ -256,65 +256,65 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef size_t kept = 0
         cdef bint consume = state.fresh > 0
         number = state.candidates.size()
-        if not state.seen:
+        if not scratch.has_seen(segment):
             scratch.touch_segment(segment)
-            state.seen = True
+            scratch.see(segment)
             first = &self.table[segment].candidates
             for i in range(first.size()):
                 candidate = first[0][i]
-                if self.advance_candidate(scratch, candidate.profile, candidate.position):
-                    scratch.add_candidate(segment, candidate.profile, candidate.position | ADVANCED)
+                if self.advance_candidate(scratch, candidate.profile, candidate.place):
+                    scratch.add_candidate(segment, candidate.profile, candidate.place | ADVANCED)
         if not consume:
             return 0
         for i in range(number):
             candidate = state.candidates[i]
-            if not candidate.position & ADVANCED:
+            if not candidate.place & ADVANCED:
                 state.fresh -= 1
-                if not self.advance_candidate(scratch, candidate.profile, candidate.position):
+                if not self.advance_candidate(scratch, candidate.profile, candidate.place):
                     continue
-                candidate.position |= ADVANCED
+                candidate.place |= ADVANCED
             state.candidates[kept] = candidate
             kept += 1
         state.candidates.erase(state.candidates.begin() + kept, state.candidates.begin() + number)
         return 0
 
-    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil:
-        """Adds what follows a candidate's position; returns whether the candidate itself is still needed."""
-        cdef const Profile* profile = &self.profiles[key]
-        cdef int32_t unit, i, following
+    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil:
+        """Adds what follows a candidate's place; returns whether the candidate itself is still needed."""
+        cdef const Place* places = self.places.data()
+        cdef const Place* place = &places[at]
+        cdef int32_t i
         if scratch.matched_at[key] == scratch.epoch:
             return False
-        if profile.units.empty():
+        if place.unit < 0:
             self.match_key(scratch, key)
             return False
-        if profile.ordered:
-            for i in range(position + 1, <int32_t>profile.terse.size()):
-                if profile.terse[i].guard == position:
+        if place.guard != UNORDERED:
+            for i in range(at + 1, at + place.end):
+                if places[i].guard == place.position:
                     self.activate(scratch, key, i)
-            return profile.terse[position].order != 0
-        unit = profile.terse[position].unit
-        for i in range(<int32_t>profile.watch.size()):
-            following = profile.watch[i]
-            if profile.terse[following].unit == unit and not scratch.states[profile.terse[following].segment].seen:
-                scratch.add_candidate(profile.terse[following].segment, key, following)
-                scratch.states[profile.terse[following].segment].fresh += 1
+            return place.order != 0
+        for i in range(at + place.begin, at + place.end):
+            if not scratch.has_seen(places[i].segment):
+                scratch.add_candidate(places[i].segment, key, i)
+                scratch.states[places[i].segment].fresh += 1
                 scratch.counts[CANDIDATES_ADDED] += 1
                 return False
-        for i in range(<int32_t>profile.terse.size()):
-            if profile.terse[i].unit == unit and i != position:
-                scratch.add_candidate(profile.terse[i].segment, key, i | ADVANCED)
+        for i in range(at + place.begin, at + place.end):
+            if i != at:
+                scratch.add_candidate(places[i].segment, key, i | ADVANCED)
                 scratch.counts[CANDIDATES_ADDED] += 1
         return True
 
-    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil:
-        """Adds a position of an ordered profile to the candidate list, its segment to the sequence index."""
-        cdef int32_t segment = self.profiles[key].terse[position].segment
-        cdef int32_t bucket = self.table[segment].bucket
+    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil:
+        """Adds a place of an ordered profile to the candidate list, its segment to the sequence index."""
+        cdef int32_t segment = self.places[at].segment
+        cdef int32_t bucket
         scratch.counts[CANDIDATES_ADDED] += 1
-        scratch.add_candidate(segment, key, position)
+        scratch.add_candidate(segment, key, at)
         scratch.states[segment].fresh += 1
-        if self.table[segment].first_users == 0 and not scratch.states[segment].active:
+        if not scratch.states[segment].active and self.heads[segment].first_users == 0:
             scratch.states[segment].active = True
+            bucket = self.heads[segment].bucket
             if scratch.active[bucket].empty():
                 scratch.touched_buckets.push_back(bucket)
             add_look(self.table[segment].segment, segment, <BucketKind>(self.buckets[bucket].key & 3),
@@ -331,11 +331,11 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef size_t i
         for i in range(state.candidates.size()):
             candidate = state.candidates[i]
-            if not candidate.position & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
+            if not candidate.place & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
                 continue
-            place = &self.profiles[candidate.profile].terse[candidate.position & POSITION]
+            place = &self.places[candidate.place & PLACE]
             if place.order < 0:
-                self.verify(scratch, candidate.profile, place.unit, level)
+                self.verify(scratch, place.unit, level)
         return 0
 
     cdef int ordered_child_ended(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil:
@@ -357,11 +357,11 @@ cdef class IFiSTRun(IFiSTIndex):
         scratch.pool[entry].checked = scratch.clock
         for i in range(state.candidates.size()):
             candidate = state.candidates[i]
-            if not candidate.position & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
+            if not candidate.place & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
                 continue
-            place = &self.profiles[candidate.profile].terse[candidate.position & POSITION]
+            place = &self.places[candidate.place & PLACE]
             if place.order > 0:
-                self.progress(scratch, candidate.profile, place.unit, place.order, level)
+                self.progress(scratch, place.unit, place.order, level)
         return 0
 
     cdef bint is_verified(self, IFiSTScratch scratch, int32_t segment, int32_t level) noexcept nogil:
@@ -373,7 +373,6 @@ cdef class IFiSTRun(IFiSTIndex):
     cdef int child_ended(self, IFiSTScratch scratch, int32_t row, int32_t level) except -1 nogil:
         """The element at `level`, by `row` an ordered child, ends: the branch nodes above it learn of it."""
         cdef RowOwner owner = self.owners[row]
-        cdef const Profile* profile
         cdef const Unit* unit
         cdef int32_t above, entry
         scratch.levels.clear()
@@ -386,9 +385,8 @@ cdef class IFiSTRun(IFiSTIndex):
             return self.climb_completed(scratch)
         if scratch.matched_at[owner.owner] == scratch.epoch:
             return 0
-        profile = &self.profiles[owner.owner]
-        unit = &profile.units[owner.unit]
-        scratch.climb(&self.table[profile.terse[unit.closing].segment].segment.steps[unit.until])
+        unit = &self.units[owner.unit]
+        scratch.climb(&self.table[unit.segment].segment.steps[unit.until])
         for above in scratch.levels:
             entry = scratch.entry(unit.record_row, above)
             if entry < 0:
@@ -396,13 +394,12 @@ cdef class IFiSTRun(IFiSTIndex):
                 entry = scratch.insert(unit.record_row, above)
                 scratch.pool[entry].since = scratch.clock
             if unit.order > 0:
-                self.progress(scratch, owner.owner, unit.parent, unit.order, above)
+                self.progress(scratch, unit.parent, unit.order, above)
         return self.climb_completed(scratch)
 
-    cdef int progress(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t order,
-                      int32_t level) except -1 nogil:
+    cdef int progress(self, IFiSTScratch scratch, int32_t number, int32_t order, int32_t level) except -1 nogil:
         """Child `order` of an ordered branch node has ended: it counts if the one before it ended earlier."""
-        cdef const Unit* unit = &self.profiles[key].units[number]
+        cdef const Unit* unit = &self.units[number]
         cdef int32_t entry = -1
         scratch.counts[VERIFICATIONS] += 1
         if unit.progress_row >= 0:
@@ -414,7 +411,7 @@ cdef class IFiSTRun(IFiSTIndex):
             if entry < 0 or scratch.pool[entry].since == 0 or scratch.pool[entry].since == scratch.clock:
                 return 0
             if unit.progress_row < 0:
-                scratch.completions.push_back(Completion(key, number, level))
+                scratch.completions.push_back(Completion(number, level))
                 return 0
             entry = scratch.insert(unit.progress_row, level)
         elif entry < 0 or scratch.pool[entry].count != order or scratch.pool[entry].since == scratch.clock:
@@ -423,26 +420,22 @@ cdef class IFiSTRun(IFiSTIndex):
         scratch.pool[entry].since = scratch.clock
         scratch.stack[level - 1].changed = scratch.clock
         if order + 1 == unit.ordered:
-            self.verify(scratch, key, number, level)
+            self.verify(scratch, number, level)
         return 0
 
-    cdef int verify(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil:
+    cdef int verify(self, IFiSTScratch scratch, int32_t number, int32_t level) except -1 nogil:
         """If all children of a branch node are satisfied at the open element at `level`, its way up is next."""
-        cdef const Profile* profile = &self.profiles[key]
-        cdef const Unit* unit = &profile.units[number]
-        cdef int32_t end = <int32_t>profile.rows.size()
+        cdef const Unit* unit = &self.units[number]
         cdef int32_t i, entry
         scratch.counts[VERIFICATIONS] += 1
         if unit.ordered:
             entry = scratch.entry(unit.progress_row, level)
             if entry < 0 or scratch.pool[entry].count != unit.ordered:
                 return 0
-        if <size_t>number + 1 < profile.units.size():
-            end = profile.units[number + 1].loose
-        for i in range(unit.loose, end):
-            if scratch.entry(profile.rows[i], level) < 0:
+        for i in range(unit.loose, unit.loose_end):
+            if scratch.entry(self.child_rows[i], level) < 0:
                 return 0
-        scratch.completions.push_back(Completion(key, number, level))
+        scratch.completions.push_back(Completion(number, level))
         return 0
 
     cdef int climb_completed(self, IFiSTScratch scratch) except -1 nogil:
@@ -451,15 +444,14 @@ cdef class IFiSTRun(IFiSTIndex):
         while scratch.completions.size():
             completion = scratch.completions.back()
             scratch.completions.pop_back()
-            if scratch.matched_at[completion.profile] != scratch.epoch:
+            if scratch.matched_at[self.units[completion.unit].profile] != scratch.epoch:
                 scratch.counts[BRANCHES_VERIFIED] += 1
-                self.climb_unit(scratch, completion.profile, completion.unit, completion.level)
+                self.climb_unit(scratch, completion.unit, completion.level)
         return 0
 
-    cdef int climb_unit(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil:
-        cdef const Profile* profile = &self.profiles[key]
-        cdef const Unit* unit = &profile.units[number]
-        cdef const SegmentStep* steps = self.table[profile.terse[unit.closing].segment].segment.steps.data()
+    cdef int climb_unit(self, IFiSTScratch scratch, int32_t number, int32_t level) except -1 nogil:
+        cdef const Unit* unit = &self.units[number]
+        cdef const SegmentStep* steps = self.table[unit.segment].segment.steps.data()
         cdef int32_t i
         scratch.levels.clear()
         scratch.levels.push_back(level)
@@ -474,13 +466,13 @@ cdef class IFiSTRun(IFiSTIndex):
             return 0
         if unit.parent < 0:
             if not steps[unit.until].sym & SYM_CHILD or scratch.levels.back() == 1:
-                self.match_key(scratch, key)
+                self.match_key(scratch, unit.profile)
             return 0
         for level in scratch.levels:
             if scratch.entry(unit.record_row, level) < 0:
                 scratch.counts[BRANCH_IDS] += 1
                 scratch.insert(unit.record_row, level)
-                self.verify(scratch, key, unit.parent, level)
+                self.verify(scratch, unit.parent, level)
         return 0
 
     cdef int match_key(self, IFiSTScratch scratch, int32_t key) except -1 nogil:

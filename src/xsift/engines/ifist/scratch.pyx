@@ -27,13 +27,15 @@ cdef class IFiSTScratch(Scratch):
             self.states[i].candidates.clear()
             self.states[i].changed = 0
             self.states[i].fresh = 0
-            self.states[i].seen = self.states[i].active = self.states[i].touched = False
+            self.states[i].active = self.states[i].touched = False
+            self.seen[i >> 6] = 0
         self.touched_segments.clear()
         for i in self.touched_buckets:
             self.active[i].clear()
         self.touched_buckets.clear()
         self.completions.clear()
         self.states.resize(segments)
+        self.seen.resize((segments + 63) >> 6, 0)
         self.active.resize(buckets)
         self.latest.resize(symbols, 0)
         self.clock = self.numbers = 0
@@ -135,9 +137,9 @@ cdef class IFiSTScratch(Scratch):
             self.touched_segments.push_back(segment)
         return 0
 
-    cdef int add_candidate(self, int32_t segment, int32_t profile, uint32_t position) except -1 nogil:
+    cdef int add_candidate(self, int32_t segment, int32_t profile, uint32_t place) except -1 nogil:
         self.touch_segment(segment)
-        self.states[segment].candidates.push_back(Candidate(profile, position))
+        self.states[segment].candidates.push_back(Candidate(profile, place))
         self.states[segment].changed = self.clock
         return 0
 
@@ -145,7 +147,8 @@ cdef class IFiSTScratch(Scratch):
         """Bytes held, by structure."""
         cdef int64_t branches = self.pool.capacity() * sizeof(BranchID) + self.branch_ids.bytes()
         cdef int64_t lists = self.states.capacity() * sizeof(SegmentState) + 4 * (
-            self.touched_segments.capacity() + self.matched_at.capacity() + self.matched.capacity())
+            self.touched_segments.capacity() + self.matched_at.capacity() + self.matched.capacity()
+            + 2 * self.seen.capacity())
         cdef int64_t index = self.active.capacity() * sizeof(vector[Look]) + 4 * self.touched_buckets.capacity()
         cdef size_t i
         for i in range(self.touched.size()):
