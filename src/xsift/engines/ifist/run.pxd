@@ -1,7 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.ifist.index cimport IFiSTIndex, LabelUse, Look
-from xsift.engines.ifist.scratch cimport IFiSTScratch
+from xsift.engines.ifist.scratch cimport IFiSTScratch, SegmentState
 from xsift.engines.ifist.sequences cimport Segment
 from xsift.native.types cimport int32_t, symbol_t
 
@@ -30,6 +30,7 @@ cdef class IFiSTRun(IFiSTIndex):
     cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil
     # Phase 2: refinement by branch node verification.
     cdef int verify_candidates(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil
+    cdef void prefetch_candidate(self, const SegmentState* state, size_t i) noexcept nogil
     cdef int ordered_child_ended(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil
     cdef bint is_verified(self, IFiSTScratch scratch, int32_t segment, int32_t level) noexcept nogil
     cdef int child_ended(self, IFiSTScratch scratch, int32_t row, int32_t level) except -1 nogil

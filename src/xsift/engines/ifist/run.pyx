@@ -17,6 +17,12 @@ from xsift.xpath.symbols cimport ANY
 
 from xsift.errors import EngineError
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch" (const void*) nogil
+
+cdef enum:
+    AHEAD = 6  # candidates; their places and units are all over memory, and this many loads may be under way at once
+
 cdef enum Counter:
     STACK_TESTS
     SEGMENTS_MATCHED
@@ -261,12 +267,16 @@ cdef class IFiSTRun(IFiSTIndex):
             scratch.see(segment)
             first = &self.table[segment].candidates
             for i in range(first.size()):
+                if i + AHEAD < first.size():
+                    prefetch(&self.places[first[0][i + AHEAD].place])
                 candidate = first[0][i]
                 if self.advance_candidate(scratch, candidate.profile, candidate.place):
                     scratch.add_candidate(segment, candidate.profile, candidate.place | ADVANCED)
         if not consume:
             return 0
         for i in range(number):
+            if i + AHEAD < number:
+                prefetch(&self.places[state.candidates[i + AHEAD].place & PLACE])
             candidate = state.candidates[i]
             if not candidate.place & ADVANCED:
                 state.fresh -= 1
@@ -330,6 +340,7 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef const Place* place
         cdef size_t i
         for i in range(state.candidates.size()):
+            self.prefetch_candidate(state, i)
             candidate = state.candidates[i]
             if not candidate.place & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
                 continue
@@ -337,6 +348,13 @@ cdef class IFiSTRun(IFiSTIndex):
             if place.order < 0:
                 self.verify(scratch, place.unit, level)
         return 0
+
+    cdef void prefetch_candidate(self, const SegmentState* state, size_t i) noexcept nogil:
+        """Asks for what a candidate some way ahead will need: its place, and a little later its unit."""
+        if i + 2 * AHEAD < state.candidates.size():
+            prefetch(&self.places[state.candidates[i + 2 * AHEAD].place & PLACE])
+        if i + AHEAD < state.candidates.size():
+            prefetch(&self.units[self.places[state.candidates[i + AHEAD].place & PLACE].unit])
 
     cdef int ordered_child_ended(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil:
         """An ordered child that the segment satisfies has just ended, below the open element at `level`."""
@@ -356,6 +374,7 @@ cdef class IFiSTRun(IFiSTIndex):
             return 0
         scratch.pool[entry].checked = scratch.clock
         for i in range(state.candidates.size()):
+            self.prefetch_candidate(state, i)
             candidate = state.candidates[i]
             if not candidate.place & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
                 continue
