@@ -15,7 +15,7 @@ The paper's terms here: *profile* a pattern, *Qid* its key; *profile sequence*, 
 *candidate list* `TableRow.candidates` and, what a document adds, `SegmentState.candidates`; *terse sequence*
 a profile's part of `places`; *sequence index* `buckets` and, what a document adds, `active`; *run-time stack* `stack`; *path
 stack* `OpenElement.deepest`; *BranchID set* the entries `BranchID` of a row; *FindSubsequence* `find_subsequence`,
-*doRecursiveStackTest* `recursive_stack_test`, *TestPC*, *TestAD* `climb`, *refinement* `verify`, `progress`. The
+*doSimpleStackTest* `simple_stack_test`, *doRecursiveStackTest* `recursive_stack_test`, *TestPC*, *TestAD* `climb`, *refinement* `verify`, `progress`. The
 index is in index.pyx, the run in run.pyx, its state in scratch.pyx. The methods below show the
 figures.
 
@@ -45,6 +45,12 @@ post-order), with the smallest documents that tell. All are tests.
 Other deviations. The sequence index looks one node ahead (`BucketKind`) and keeps what a first look at the stack
 needs end to end (`Look`); the segment table is read only for what may fit. An internal branch node's first ordered
 child needs no BranchID of a profile's own: that of the segment, which all profiles share, says as much.
+
+Options, for those who want to measure the paper's way beside this one; answers are the same. *stack_test*: "recursive"
+compares a whole segment with the stack when its first node ends (section 5.1); "simple" compares a node with the next one, and
+copies that into the sequence index (section 4.3.1, Algorithm 3; here up to the branch node). *refinement*:
+"progressive" verifies branch nodes while their elements are open, as said above; "afterwards" is the paper's second phase
+(Algorithm 4, made exact: refinement.pyx), for which BranchIDs are kept until the document has ended.
 
 Unordered profiles are the same segments, in canonical order. What comes first is not known, so all of them are in the
 sequence index of every document; that is the cost: stack tests and BranchIDs for segments whose profile has no
@@ -78,6 +84,12 @@ cdef class IFiST(IFiSTRun):
     takes = "every pattern, ordered or not"
     wins = "ordered twigs; twigs with several branches, many of them alike, on deep and recursive documents"
     caveat = "unordered twigs keep all their segments active, so its filter is weaker for them"
+    options = {"stack_test": ("recursive", "simple"), "refinement": ("progressive", "afterwards")}
+
+    def __init__(self, **options):
+        self.simple = self._option(options, "stack_test") == "simple"
+        self.afterwards = self._option(options, "refinement") == "afterwards"
+        self._no_options(options)
 
     # The paper's figures. Without a document, the structures are as they are when one begins.
 

@@ -1,13 +1,14 @@
 """IFiSTRun: a document through iFiST's index, event by event. ifist.pyx says what this is and why it is exact."""
 
+from libcpp.algorithm cimport sort, unique
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
 from xsift.engines.ifist.index cimport (
-    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, PLACE, WHATEVER, BucketKind, Candidate, IFiSTIndex,
-    LabelUse, Look, RowOwner, TableRow, add_look, bucket_key,
+    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, PLACE, WHATEVER, BucketKind, Candidate, LabelUse, Look, RowOwner, TableRow, add_look, bucket_key,
 )
+from xsift.engines.ifist.refinement cimport IFiSTRefinement
 from xsift.engines.ifist.scratch cimport Completion, IFiSTScratch, SegmentState
 from xsift.engines.ifist.sequences cimport (
     CHILD_END, SYM_CHILD, SYM_ROOT, UNORDERED, Place, Segment, SegmentStep, Unit,
@@ -30,16 +31,20 @@ cdef enum Counter:
     BRANCH_IDS
     VERIFICATIONS
     BRANCHES_VERIFIED
+    NODES_COPIED
+    PROFILES_REFINED
 
 
-cdef class IFiSTRun(IFiSTIndex):
-    """Both phases of filtering: progressive subsequence matching, and refinement by branch node verification."""
+cdef class IFiSTRun(IFiSTRefinement):
+    """Progressive subsequence matching, and refinement by branch node verification along with it."""
 
     counter_names = ("stack tests", "segments matched", "candidates added", "BranchIDs", "verifications",
-                     "branch nodes verified")
+                     "branch nodes verified", "nodes copied", "profiles refined")
 
     cdef Scratch new_scratch(self):
-        return IFiSTScratch()
+        cdef IFiSTScratch scratch = IFiSTScratch()
+        scratch.keeps_elements = self.afterwards
+        return scratch
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return self.begin_run(<IFiSTScratch>scratch)
@@ -56,7 +61,16 @@ cdef class IFiSTRun(IFiSTIndex):
         return self.report(<IFiSTScratch>scratch, keys)
 
     cdef int report(self, IFiSTScratch scratch, vector[int32_t]* keys) except -1 nogil:
+        cdef int32_t key
         self.check_generation(scratch)
+        sort(scratch.reached.begin(), scratch.reached.end())
+        scratch.reached.erase(unique(scratch.reached.begin(), scratch.reached.end()), scratch.reached.end())
+        for key in scratch.reached:
+            if self.is_reached(scratch, key):
+                scratch.counts[PROFILES_REFINED] += 1
+                if self.refine(scratch, key):
+                    self.match_key(scratch, key)
+        scratch.reached.clear()
         keys.insert(keys.end(), scratch.matched.begin(), scratch.matched.end())
         return 0
 
@@ -95,6 +109,12 @@ cdef class IFiSTRun(IFiSTIndex):
             self.find_subsequence(scratch, ANY, level)
         if self.below_ends and level > 1:
             self.find_below(scratch, level)
+        if self.afterwards:
+            scratch.elements[scratch.stack[level - 1].number - 1].ended = scratch.clock
+        for i in range(scratch.copies[level - 1].size()):
+            self.simple_stack_test(scratch, scratch.copies[level - 1][i].segment, scratch.copies[level - 1][i].step,
+                                   level, 0)
+        i = 0
         while i < scratch.pending[level - 1].size():
             self.child_ended(scratch, scratch.pending[level - 1][i], level)
             i += 1
@@ -188,7 +208,7 @@ cdef class IFiSTRun(IFiSTIndex):
                 above = 0
         while i < end:
             scratch.counts[STACK_TESTS] += 1
-            if scratch.may_fit(looks.data() + i + 1, looks.data()[i].how, above):
+            if self.simple or scratch.may_fit(looks.data() + i + 1, looks.data()[i].how, above):
                 self.try_segment(scratch, looks.data()[i].what, level, ended)
             i += looks.data()[i].how + 1
         return 0
@@ -201,10 +221,20 @@ cdef class IFiSTRun(IFiSTIndex):
             return 0  # linear profiles, all matched
         if ended and not scratch.states[segment].fresh and self.is_verified(scratch, segment, level):
             return 0
+        if self.simple:
+            return self.simple_stack_test(scratch, segment, 0, level, ended)
         if not self.recursive_stack_test(scratch, row.segment, level, ended):
             return 0
+        return self.segment_matched(scratch, segment, ended)
+
+    cdef int segment_matched(self, IFiSTScratch scratch, int32_t segment, int32_t ended) except -1 nogil:
+        """The segment fits the stack: its branch node at `branch_levels`, that one's child at `child_levels`."""
+        cdef const TableRow* row = &self.table[segment]
+        cdef int32_t i
         scratch.counts[SEGMENTS_MATCHED] += 1
         self.advance(scratch, segment)
+        if self.afterwards:
+            return self.keep_branch_ids(scratch, segment, ended)
         if row.loose_users:
             for i in scratch.branch_levels:
                 if scratch.entry(row.record_row, i) < 0:
@@ -213,13 +243,82 @@ cdef class IFiSTRun(IFiSTIndex):
                     self.verify_candidates(scratch, segment, i)
                 elif row.segment.steps[row.segment.branch].at_least:
                     break  # whatever was found below this element was found below those above it, too
-        if row.ordered_users and row.segment.child <= 0:
+        if row.ordered_users and (self.simple or row.segment.child <= 0):
             for i in scratch.branch_levels:
                 self.ordered_child_ended(scratch, segment, i)
         elif row.ordered_users:
             for i in scratch.child_levels:
                 scratch.insert_pending(row.pending_row, i)
         return self.climb_completed(scratch)
+
+    cdef int keep_branch_ids(self, IFiSTScratch scratch, int32_t segment, int32_t ended) except -1 nogil:
+        """Two phases: keeps for the second what the segment has found of its branch node, each find once."""
+        cdef const TableRow* row = &self.table[segment]
+        cdef int32_t branch, child
+        if row.loose_users:
+            for branch in scratch.branch_levels:
+                if scratch.entry(row.record_row, branch) < 0:
+                    scratch.counts[BRANCH_IDS] += 1
+                    scratch.insert(row.record_row, branch)
+                    self.keep_pair(scratch, segment, branch, 0)
+        if row.ordered_users and row.segment.child <= 0:
+            child = scratch.child_levels[0] if row.segment.child == 0 else ended
+            for branch in scratch.branch_levels:
+                scratch.counts[BRANCH_IDS] += 1
+                self.keep_pair(scratch, segment, branch, child)
+        elif row.ordered_users:
+            for child in scratch.child_levels:
+                if scratch.entry(row.pending_row, child) < 0:
+                    scratch.insert(row.pending_row, child)
+                    scratch.levels.assign(1, child)
+                    scratch.climb(&row.segment.steps[row.segment.branch])
+                    for branch in scratch.levels:
+                        scratch.counts[BRANCH_IDS] += 1
+                        self.keep_pair(scratch, segment, branch, child)
+        return 0
+
+    cdef int simple_stack_test(self, IFiSTScratch scratch, int32_t segment, int32_t step, int32_t level,
+                               int32_t ended) except -1 nogil:
+        """doSimpleStackTest (Algorithm 3): a node of a segment against its next one, which is then looked for itself.
+
+        The node is at the element at `level`, which ends. The paper copies the next node into the sequence index under
+        its name, for whatever element of that name comes; here it is copied for those that this one lies below, because
+        else `//b/c/e` matches <r><c><e/></c><b><c/></b></r>.
+        """
+        cdef const Segment* found = &self.table[segment].segment
+        cdef const SegmentStep* steps = found.steps.data()
+        cdef int32_t last = <int32_t>found.steps.size() - 1
+        cdef int32_t target = found.branch if found.branch >= 0 else last
+        cdef int32_t above
+        if found.branch < 0 and scratch.has_seen(segment):
+            return 0
+        if step == 0 and not self.has_leaf_wildcards(scratch, steps, level, ended):
+            return 0
+        scratch.levels.assign(1, level)
+        scratch.child_levels = scratch.levels
+        if step < target:
+            scratch.climb(&steps[step + 1])
+            if step + 1 < target:
+                for above in scratch.levels:
+                    scratch.counts[NODES_COPIED] += 1
+                    scratch.copy_node(segment, step + 1, above)
+                return 0
+        if scratch.levels.empty():
+            return 0
+        if found.branch < 0 and steps[last].sym & SYM_ROOT and steps[last].sym & SYM_CHILD:
+            if scratch.levels.back() != 1:
+                return 0
+        scratch.branch_levels = scratch.levels
+        return self.segment_matched(scratch, segment, ended)
+
+    cdef bint has_leaf_wildcards(self, IFiSTScratch scratch, const SegmentStep* first, int32_t level,
+                                 int32_t ended) noexcept nogil:
+        """Whether the first node of a segment can be at `level`, with the wildcards deleted below it."""
+        if level < first.lowest:
+            return False
+        if ended:
+            return scratch.stack[ended - 1].deepest - ended >= first.distance - 1
+        return first.distance == 0 or scratch.stack[level - 1].deepest - level >= first.distance
 
     cdef bint recursive_stack_test(self, IFiSTScratch scratch, const Segment& segment, int32_t level,
                                    int32_t ended) except -1 nogil:
@@ -230,11 +329,7 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef const SegmentStep* steps = segment.steps.data()
         cdef int32_t last = <int32_t>segment.steps.size() - 1
         cdef int32_t i
-        if level < steps[0].lowest:
-            return False
-        if ended and scratch.stack[ended - 1].deepest - ended < steps[0].distance - 1:
-            return False
-        if not ended and steps[0].distance and scratch.stack[level - 1].deepest - level < steps[0].distance:
+        if not self.has_leaf_wildcards(scratch, steps, level, ended):
             return False
         scratch.levels.clear()
         scratch.levels.push_back(level)
@@ -302,13 +397,19 @@ cdef class IFiSTRun(IFiSTIndex):
             for i in range(at + 1, at + place.end):
                 if places[i].guard == place.position:
                     self.activate(scratch, key, i)
-            return place.order != 0
+            if self.afterwards and place.end == 1:
+                scratch.reached.push_back(key)
+            return place.order != 0 and not self.afterwards
         for i in range(at + place.begin, at + place.end):
             if not scratch.has_seen(places[i].segment):
                 scratch.add_candidate(places[i].segment, key, i)
                 scratch.states[places[i].segment].fresh += 1
                 scratch.counts[CANDIDATES_ADDED] += 1
                 return False
+        if self.afterwards:
+            if self.is_reached(scratch, key):
+                scratch.reached.push_back(key)
+            return False
         for i in range(at + place.begin, at + place.end):
             if i != at:
                 scratch.add_candidate(places[i].segment, key, i | ADVANCED)
@@ -501,7 +602,7 @@ cdef class IFiSTRun(IFiSTIndex):
 
     def memory(self):
         cdef IFiSTScratch scratch
-        sizes = IFiSTIndex.memory(self)
+        sizes = IFiSTRefinement.memory(self)
         sizes |= dict.fromkeys(("run-time stack", "run-time BranchID sets", "run-time candidate lists",
                                 "run-time sequence index"), 0)
         for scratch in self.scratches:

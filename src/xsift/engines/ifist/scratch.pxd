@@ -32,6 +32,24 @@ cdef struct SegmentState:
     uint8_t active      # whether the document has added it to the sequence index
     uint8_t touched     # whether it is in touched_segments
 
+cdef struct SequenceCopy:
+    # Simple stack test: a node of a segment in the sequence index, for one open element.
+    int32_t segment
+    int32_t step
+    int32_t number      # of this node among those that were ever copied
+
+# Refinement as a phase of its own: what it needs of the document when that has ended.
+
+cdef struct ReadElement:
+    int64_t parent      # its number; 0 for the root element
+    int64_t ended       # the clock at its end tag, 0 if it has not ended
+    symbol_t symbol
+
+cdef struct BranchPair:
+    # An element of a branch node, and the element below it that stands for its child; 0 where no order counts.
+    int64_t branch
+    int64_t child
+
 cdef struct Completion:
     int32_t unit
     int32_t level
@@ -66,6 +84,15 @@ cdef class IFiSTScratch(Scratch):
     cdef vector[int32_t] branch_levels
     cdef vector[int32_t] child_levels
     cdef vector[Completion] completions    # branch nodes found satisfied, their ways up still to be gone
+    # Simple stack test: by level - 1, the nodes that were copied for the open element there; and which these are.
+    cdef vector[vector[SequenceCopy]] copies
+    cdef FlatMap[int32_t] copy_numbers     # pack(segment, step) -> a number of it, from 0
+    cdef FlatMap[int32_t] copied           # pack(that number, level) -> 0
+    # Refinement as a phase of its own.
+    cdef bint keeps_elements
+    cdef vector[ReadElement] elements      # by number - 1
+    cdef vector[vector[BranchPair]] pairs  # by segment: its BranchID set
+    cdef vector[int32_t] reached           # profiles whose sequence was found to its end
 
     cdef int reset(self, size_t segments, size_t buckets, size_t profiles, symbol_t symbols) except -1 nogil
     cdef int push(self, symbol_t symbol) except -1 nogil
@@ -109,5 +136,6 @@ cdef class IFiSTScratch(Scratch):
                 return False
         return True
     cdef int climb(self, const SegmentStep* step) except -1 nogil
+    cdef int copy_node(self, int32_t segment, int32_t step, int32_t level) except -1 nogil
     cdef int add_candidate(self, int32_t segment, int32_t profile, uint32_t place) except -1 nogil
     cdef int touch_segment(self, int32_t segment) except -1 nogil
