@@ -182,6 +182,8 @@ cdef class IFiSTIndex(Engine):
         cdef vector[Profile] before = self.profiles
         cdef Profile* profile
         cdef Candidate* candidate
+        cdef Place place
+        cdef Unit unit
         cdef int32_t key, i, shift
         cdef size_t j
         for key in range(<int32_t>self.profiles.size()):
@@ -193,13 +195,15 @@ cdef class IFiSTIndex(Engine):
             profile.first_child_row = <int32_t>child_rows.size()
             shift = profile.first_unit - before[key].first_unit
             for i in range(profile.place_count):
-                places.push_back(self.places[before[key].first_place + i])
-                places.back().unit += shift if places.back().unit >= 0 else 0
+                place = self.places[before[key].first_place + i]
+                place.unit += shift if place.unit >= 0 else 0
+                places.push_back(place)
             for i in range(profile.unit_count):
-                units.push_back(self.units[before[key].first_unit + i])
-                units.back().parent += shift if units.back().parent >= 0 else 0
-                units.back().loose += profile.first_child_row - before[key].first_child_row
-                units.back().loose_end += profile.first_child_row - before[key].first_child_row
+                unit = self.units[before[key].first_unit + i]
+                unit.parent += shift if unit.parent >= 0 else 0
+                unit.loose += profile.first_child_row - before[key].first_child_row
+                unit.loose_end += profile.first_child_row - before[key].first_child_row
+                units.push_back(unit)
             for i in range(profile.child_row_count):
                 child_rows.push_back(self.child_rows[before[key].first_child_row + i])
         for i in range(<int32_t>self.table.size()):
