@@ -9,6 +9,7 @@ import pytest
 from lxml import etree
 
 import xsift
+from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, random_element, random_twig
 from xsift.document.events import RecordedEvents
 from xsift.engines.bfilter.engine import BFilter
@@ -23,9 +24,9 @@ from xsift.xpath.symbols import Symbols
 class Bench:
     """An engine, its symbols, and patterns and documents written as text; an attribute is a condition that holds."""
 
-    def __init__(self, *queries: str) -> None:
+    def __init__(self, *queries: str, **options: str) -> None:
         self.symbols = Symbols()
-        self.engine = BFilter()
+        self.engine = BFilter(**options)
         self.keys = [self.engine.add(self.pattern(query)) for query in queries]
 
     def pattern(self, query: str) -> Pattern:
@@ -259,27 +260,65 @@ def test_long_chains_of_descendants_take_no_exponential_time() -> None:
 # Conditions.
 
 
-def test_conditions_wait_for_their_branch_point() -> None:
-    bench = Bench("/a/b[@x]/c", "//b[@x][@y]", "//c[@x]", "//b[@x]/c[@y]")
+@pytest.mark.parametrize("conditions", ["lazy", "eager"])
+def test_conditions_wait_for_their_branch_point(conditions: str) -> None:
+    """Eager ones are candidates when they come, lazy ones when the element ends that they are conditions of."""
+    bench = Bench("/a/b[@x]/c", "//b[@x][@y]", "//c[@x]", "//b[@x]/c[@y]", conditions=conditions)
     trace = bench.trace("<a><b x='1'><c/></b></a>")
-    assert trace["[@x]"].candidates == [
-        ("b", "Q{0,1}", "b/@x"),
-        ("b", "Q{1,0}", "b/@x"),
-        ("b", "Q{3,0}", "b/@x"),
-    ]
+    assert trace["[@x]"].candidates == (
+        [("b", "Q{0,1}", "b/@x"), ("b", "Q{1,0}", "b/@x"), ("b", "Q{3,0}", "b/@x")] if conditions == "eager" else []
+    )
     assert trace["</c>"].queries == []
     assert trace["</b>"].queries == [0]
     assert bench.match("<a><b x='1' y='1'><c x='1' y='1'/></b></a>") == [0, 1, 2, 3]
     assert bench.match("<a><b y='1'><c x='1' y='1'/></b></a>") == [2]
 
 
+def test_conditions_are_looked_at_where_a_branch_point_has_a_candidate() -> None:
+    """Of a hundred b with the attribute, one has the c that the query needs beside it."""
+    looked_at = {}
+    for conditions in ("lazy", "eager"):
+        bench = Bench("/a/b[@x]/c", conditions=conditions)
+        assert bench.match("<a>" + "<b x='1'><d/></b>" * 99 + "<b x='1'><c/></b></a>") == [0]
+        looked_at[conditions] = bench.engine.counters()["conditions looked at"]
+    assert looked_at == {"lazy": 1, "eager": 100}
+
+
+def test_conditions_of_a_branch_point_that_the_rule_rules_out_are_not_looked_at() -> None:
+    bench = Bench("/r/a[@x][b]/c")
+    assert bench.match("<r>" + "<a x='1'><b/></a>" * 9 + "</r>") == []
+    counters = bench.engine.counters()
+    assert counters["conditions looked at"] == 0
+    assert counters["conditions spared"] == 9
+
+
+@pytest.mark.parametrize(
+    ("query", "xml"),
+    [
+        ("//a[@x]", "<a x='1'/>"),  # it decides a simple query
+        ("//a[@x][@y]", "<a x='1' y='1'/>"),  # a sub-query of nothing but conditions
+        ("/r[a/@x]/b", "<r><a x='1'/><b/></r>"),  # it ends a branch of the r above
+        ("/r[.//a/@x]//b", "<r><b><a x='1'/></b></r>"),
+        ("/r[a[@x][@y]]/b", "<r><a x='1' y='1'/><b/></r>"),
+    ],
+)
+def test_a_condition_alone_is_looked_at(query: str, xml: str) -> None:
+    bench = Bench(query)
+    assert bench.match(xml) == [0]
+    assert bench.match(xml.replace("x='1'", "")) == []
+
+
 # Against the reference.
 
 
+@pytest.mark.parametrize("conditions", ["lazy", "eager"])
 @pytest.mark.parametrize("linear", [True, False])
-def test_random_patterns_and_documents(linear: bool) -> None:
+def test_random_patterns_and_documents(linear: bool, conditions: str) -> None:
     for seed in range(12):
-        found = differences(BFilter(), random.Random(seed), 8, linear=linear)
+        found = differences(BFilter(conditions=conditions), random.Random(seed), 8, linear=linear)
+        assert not found, found[:5]
+    for seed in range(8):
+        found = recursive_differences(BFilter(conditions=conditions), random.Random(seed), 3, linear=linear)
         assert not found, found[:5]
 
 

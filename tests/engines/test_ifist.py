@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.engines.recursive import recursive_differences
 from tests.support import Element, Twig, differences, random_element, random_twig
 from xsift.document import DocumentIndex, Reader
 from xsift.document.events import RecordedEvents
@@ -519,6 +520,84 @@ def test_very_deep_documents() -> None:
     assert filter.engine.match(RecordedEvents([*deep[:-1], b, -1, -1])).tolist() == [0, 2, 3]
 
 
+# The paper's own two phases, as options.
+
+WAYS = [
+    {"stack_test": test, "refinement": phase}
+    for test in ("recursive", "simple")
+    for phase in ("progressive", "afterwards")
+]
+
+
+@BOTH
+@pytest.mark.parametrize("options", WAYS[1:])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_options_change_no_answer(kind: type, options: dict[str, str], ordered: bool) -> None:
+    for seed in range(3):
+        found = differences(kind(**options), random.Random(seed), 4, ordered=ordered)
+        assert not found, found[:5]
+    for seed in range(8):
+        found = recursive_differences(kind(**options), random.Random(seed), 2, ordered=ordered)
+        assert not found, found[:5]
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_the_six_profiles_in_every_way(options: dict[str, str]) -> None:
+    filter = Filter(*SIX)
+    other = Filter()
+    other.engine = IFiST(**options)
+    other.symbols = filter.symbols
+    for text in SIX:
+        other.engine.add(filter.pattern(text))
+    assert other.matched(T) == filter.matched(T) == [1]
+
+
+def test_simple_stack_test_copies_one_node_at_a_time() -> None:
+    """E D C B of a chain: the recursive test sees the whole of it when E ends, the simple one D, then C, then B."""
+    copied = {}
+    for test in ("recursive", "simple"):
+        engine, symbols = IFiST(stack_test=test), Symbols()
+        engine.add(patterns("//B/C/D/E", symbols)[0])
+        assert engine.match(tree("A(B(C(D(E))))").document(symbols)).tolist() == [0]
+        copied[test] = engine.counters()["nodes copied"]
+    assert copied == {"recursive": 0, "simple": 2}
+
+
+def test_simple_stack_test_copies_for_the_elements_above_only() -> None:
+    engine, symbols = IFiST(stack_test="simple"), Symbols()
+    engine.add(patterns("//b/c/e", symbols)[0])
+    assert engine.match(tree("r(c(e) b(c))").document(symbols)).tolist() == []
+    assert engine.match(tree("r(c(e) b(c(e)))").document(symbols)).tolist() == [0]
+    engine.add(patterns("//a//a//a//a//b", symbols)[0])
+    engine.match(tree("a(" * 60 + "b" + ")" * 60).document(symbols))
+    assert engine.counters()["nodes copied"] < 4 * 60 * 60  # once for each element that it may be copied for
+
+
+def test_refinement_looks_at_profiles_that_were_found_to_their_end() -> None:
+    """Example 5: Q3 is a candidate, but its two B are different elements; only the refinement tells."""
+    engine, symbols = IFiST(refinement="afterwards"), Symbols()
+    for text in (Q1, "//B[E]/C", "//B[X]/C"):
+        engine.add(patterns(text, symbols, ordered=True)[0])
+    assert engine.match(tree(T).document(symbols)).tolist() == [0]
+    counters = engine.counters()
+    assert counters["profiles refined"] == 2
+    assert counters["verifications"] == counters["branch nodes verified"] == 0
+
+
+def test_refinement_afterwards_is_exact_for_nested_branch_nodes() -> None:
+    engine, symbols = IFiST(refinement="afterwards"), Symbols()
+    engine.add(patterns("//a[b[c]/d]/e", symbols, ordered=True)[0])
+    assert engine.match(tree("r(a(b(c d)) a(b(d) e))").document(symbols)).tolist() == []
+    assert engine.match(tree("r(a(b(d)) a(b(c d) e))").document(symbols)).tolist() == [0]
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(EngineError, match="stack_test='quick'"):
+        IFiST(stack_test="quick")
+    with pytest.raises(EngineError, match="refinement='never'"):
+        FiST(refinement="never")
+
+
 # Memory.
 
 
@@ -573,6 +652,30 @@ def test_memory_and_counters_are_by_structure() -> None:
     assert counters["segments matched"] <= counters["stack tests"]
     assert counters["branch nodes verified"] <= counters["verifications"]
     assert counters["branch nodes verified"] >= 2  # E of Q1 at its F, and A above it
+
+
+@BOTH
+def test_gaps_are_closed_when_most_profiles_are_gone(kind: type) -> None:
+    rng = random.Random(5)
+    symbols = Symbols()
+    engine = kind()
+    added: dict[int, Pattern] = {}
+    while len(added) < 1200:
+        pattern = random_twig(rng, names="abcdef", depth=5, width=3).pattern(symbols, ordered=rng.random() < 0.5)
+        added[engine.add(pattern)] = pattern
+    before = engine.memory()["terse sequences"]
+    for key in rng.sample(sorted(added), 1000):
+        engine.remove(key)
+        del added[key]
+    assert engine.memory()["terse sequences"] < before / 2
+    for _ in range(30):
+        document = random_element(rng, names="abcdef", size=80, deep=0.7).document(symbols)
+        reference = Tree(document.events)
+        expected = [key for key, pattern in sorted(added.items()) if Evaluation(pattern, reference).matches()]
+        assert engine.match(document).tolist() == expected
+    for key in added:
+        engine.remove(key)
+    assert engine.segment_table_count == engine.segment_count == engine.sequence_node_count == 0
 
 
 def test_twigs_by_hand_need_no_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 
@@ -111,6 +112,49 @@ def test_an_element_promotes_a_path_node_once() -> None:
     engine, symbols = index("//a//a//a//a//b", list_balance=False)
     engine.match(nested("a" * 100).document(symbols))
     assert engine.counters()["promotions"] == 100 + 99 + 98 + 97
+
+
+@pytest.mark.parametrize("list_balance", BALANCE)
+def test_an_end_tag_costs_what_its_element_promoted(list_balance: bool) -> None:
+    """Children that promote nothing cost nothing, however much is promoted above them."""
+
+    def taken_back(children: list[str]) -> int:
+        engine, symbols = index(*(f"/a/b{i}//c" for i in range(100)), "//q//c", list_balance=list_balance)
+        engine.match(Element("a", [], [Element(name) for name in children]).document(symbols))
+        assert engine.counters()["promotions taken back"] == engine.counters()["promotions"]
+        return engine.counters()["promotions taken back"]
+
+    few = taken_back(["x"])
+    assert few > 0
+    assert taken_back(["x"] * 500) == few
+    assert taken_back(["x", *(["q"] * 50)]) == few + 50
+
+
+def test_candidates_that_fail_alike_are_checked_once() -> None:
+    """All 200 paths wait for an a at level 1 or 2: at level 3 two checks, or a few more, say no to all of them."""
+    engine, symbols = index(*(f"/a/b{i}" if i % 2 else f"/*/a/b{i}" for i in range(200)), list_balance=False)
+    engine.match(nested("xxa").document(symbols))
+    counters = engine.counters()
+    assert counters["candidates checked"] + counters["checks spared"] == 200
+    assert counters["candidates checked"] <= 2 + 200 // 5  # a fifth of a list may not be grouped yet
+    assert engine.match(Element("a", [], [Element("b7"), Element("b8")]).document(symbols)).tolist() == [7]
+    for key in range(1, 200, 2):
+        engine.remove(key)
+    assert engine.match(Element("a", [], [Element("b7")]).document(symbols)).tolist() == []
+    assert engine.match(Element("x", [], [Element("a", [], [Element("b8")])]).document(symbols)).tolist() == [8]
+
+
+def test_pivots_below_the_same_name_share_its_check() -> None:
+    """With only a, b and c to choose from, lists of pivots are long; what must be above them is mostly not there."""
+    expressions = [f"/{'/'.join(names)}" for n in range(3, 7) for names in product("abc", repeat=n)]
+    engine, symbols = index(*expressions, list_balance=True)
+    assert engine.match(nested("xxxxxa").document(symbols)).tolist() == []
+    counters = engine.counters()
+    assert counters["prefixes checked"] == 0
+    assert counters["candidates checked"] < counters["checks spared"]
+    assert engine.match(nested("abcabc").document(symbols)).tolist() == [
+        expressions.index(expression) for expression in ("/a/b/c", "/a/b/c/a", "/a/b/c/a/b", "/a/b/c/a/b/c")
+    ]
 
 
 @pytest.mark.parametrize("list_balance", BALANCE)

@@ -62,6 +62,10 @@ class LevelBits {
     bool reaches(int32_t thing, int32_t level, int32_t least, bool unbounded) const {
         const int32_t top = level - least;
         if (top < 0) return false;
+        if (top < 64) {
+            const uint64_t bits = low[thing];  // mostly 0
+            return bits && (bits & (unbounded ? bits_up_to(top) : 1ULL << top));
+        }
         if (!unbounded) return has(thing, top);
         for (int32_t index = top >> 6; index > 0; --index)
             if (word(thing, index) & (index == top >> 6 ? bits_up_to(top & 63) : ~0ULL)) return true;
@@ -69,49 +73,68 @@ class LevelBits {
     }
 };
 
+// Levels 0 to 63 are in a word of its own, so that documents that are no deeper never touch the vector.
 class LevelSet {
-    std::vector<uint64_t> words;  // the last one is not 0
+    uint64_t low = 0;
+    std::vector<uint64_t> high;  // levels 64 and on; the last word is not 0
+
+    size_t words() const { return high.empty() ? low != 0 : high.size() + 1; }
+    uint64_t& word(size_t index) { return index == 0 ? low : high[index - 1]; }
+    uint64_t word(size_t index) const { return index == 0 ? low : high[index - 1]; }
 
     void trim() {
-        while (!words.empty() && words.back() == 0) words.pop_back();
+        while (!high.empty() && high.back() == 0) high.pop_back();
+    }
+
+    void clear() {
+        low = 0;
+        high.clear();
     }
 
     void move_up(int32_t distance) {
-        const size_t skip = distance >> 6;
-        const int shift = distance & 63;
-        if (skip >= words.size()) return words.clear();
-        for (size_t i = 0; i + skip < words.size(); ++i) {
-            words[i] = words[i + skip] >> shift;
-            if (shift && i + skip + 1 < words.size()) words[i] |= words[i + skip + 1] << (64 - shift);
+        if (high.empty()) {
+            low = distance < 64 ? low >> distance : 0;
+            return;
         }
-        words.resize(words.size() - skip);
+        const size_t skip = distance >> 6, size = words();
+        const int shift = distance & 63;
+        for (size_t i = 0; i < size; ++i) {
+            uint64_t bits = i + skip < size ? word(i + skip) >> shift : 0;
+            if (shift && i + skip + 1 < size) bits |= word(i + skip + 1) << (64 - shift);
+            word(i) = bits;
+        }
+        trim();
     }
 
     // All levels that are exactly, or (unbounded) at least, `least` above one of the set.
     void move(int32_t least, bool unbounded) {
         if (!unbounded) return move_up(least);
         const int32_t top = highest() - least;
-        if (top < 0) return words.clear();
-        words.assign((top >> 6) + 1, ~0ULL);
-        words.back() = bits_up_to(top & 63);
+        if (top < 0) return clear();
+        low = bits_up_to(top);
+        high.assign(top >> 6, ~0ULL);
+        if (!high.empty()) high.back() = bits_up_to(top & 63);
     }
 
    public:
-    size_t bytes() const { return words.capacity() * sizeof(uint64_t); }
-    bool empty() const { return words.empty(); }
+    size_t bytes() const { return high.capacity() * sizeof(uint64_t); }
+    bool empty() const { return low == 0 && high.empty(); }
     int32_t highest() const {
-        return words.empty() ? -1 : static_cast<int32_t>(words.size()) * 64 - 1 - __builtin_clzll(words.back());
+        const size_t size = words();
+        return size == 0 ? -1 : static_cast<int32_t>(size) * 64 - 1 - __builtin_clzll(word(size - 1));
     }
 
     void only(int32_t level) {
-        words.assign((level >> 6) + 1, 0);
-        words.back() = 1ULL << (level & 63);
+        low = 0;
+        high.clear();
+        if (level >= 64) high.resize(level >> 6, 0);
+        word(level >> 6) = 1ULL << (level & 63);
     }
 
     // The least level of the set that is at least `from`, or -1.
     int32_t next(int32_t from) const {
-        for (size_t i = from >> 6; i < words.size(); ++i) {
-            const uint64_t rest = i == static_cast<size_t>(from >> 6) ? words[i] & ~0ULL << (from & 63) : words[i];
+        for (size_t i = from >> 6; i < words(); ++i) {
+            const uint64_t rest = i == static_cast<size_t>(from >> 6) ? word(i) & ~0ULL << (from & 63) : word(i);
             if (rest) return static_cast<int32_t>(i) * 64 + __builtin_ctzll(rest);
         }
         return -1;
@@ -126,32 +149,29 @@ class LevelSet {
     // The same where any element will do: level 0, the document, is none.
     void climb_any(int32_t least, bool unbounded) {
         move(least, unbounded);
-        if (!words.empty()) words[0] &= ~1ULL;
-        trim();
+        low &= ~1ULL;
     }
 
     void keep(const LevelBits& bits, int32_t thing) {
-        for (size_t i = 0; i < words.size(); ++i)
-            if (words[i]) words[i] &= bits.word(thing, static_cast<int32_t>(i));
+        for (size_t i = 0; i < words(); ++i)
+            if (word(i)) word(i) &= bits.word(thing, static_cast<int32_t>(i));
         trim();
     }
 
     void drop(const LevelBits& bits, int32_t thing) {
-        for (size_t i = 0; i < words.size(); ++i)
-            if (words[i]) words[i] &= ~bits.word(thing, static_cast<int32_t>(i));
+        for (size_t i = 0; i < words(); ++i)
+            if (word(i)) word(i) &= ~bits.word(thing, static_cast<int32_t>(i));
         trim();
     }
 
     void set_in(LevelBits& bits, int32_t thing) const {
-        for (size_t i = 0; i < words.size(); ++i)
-            if (words[i])
-                bits.put(thing, static_cast<int32_t>(i), bits.word(thing, static_cast<int32_t>(i)) | words[i]);
+        for (size_t i = 0; i < words(); ++i)
+            if (word(i)) bits.put(thing, static_cast<int32_t>(i), bits.word(thing, static_cast<int32_t>(i)) | word(i));
     }
 
     void clear_in(LevelBits& bits, int32_t thing) const {
-        for (size_t i = 0; i < words.size(); ++i)
-            if (words[i])
-                bits.put(thing, static_cast<int32_t>(i), bits.word(thing, static_cast<int32_t>(i)) & ~words[i]);
+        for (size_t i = 0; i < words(); ++i)
+            if (word(i)) bits.put(thing, static_cast<int32_t>(i), bits.word(thing, static_cast<int32_t>(i)) & ~word(i));
     }
 };
 

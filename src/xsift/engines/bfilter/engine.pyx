@@ -39,8 +39,11 @@ Where it deviates, and why.
    path ends, and a query whose first step does not branch as soon as its second sub-query is. The paper does both at
    the end tag of the root.
 5. A condition is one more tangling branch, of its element alone, and a step with a condition and a branch is thus a
-   branch point. As in the paper it is not asked before the branch point is matched; the rule does not count it as a
-   child.
+   branch point; the rule does not count it as a child. As in the paper the conditions of an element are not looked
+   at before a branch point is matched there: they are kept until the element ends, and then looked at for those
+   branch points only that have another candidate and that the rule does not rule out (and where a condition alone
+   decides something: `urgent` in index.pxd). With conditions="eager" they are looked at as they come. Whether a value satisfies
+   a condition is decided by the document room while it reads, for all engines alike.
 
 Takes every unordered pattern: a candidate does not tell in which order it came. Wins where queries have nested paths:
 none is joined, and one that fails costs next to nothing (a twentieth of YFilter's time for 100,000 queries with one
@@ -74,6 +77,11 @@ cdef class BFilter(Filtering):
     wins = "twigs: branches are joined where they meet, when their element ends, and only if all are there"
     caveat = "an automaton finds the branches: `*` and `//` make many states active"
     counter_names = COUNTER_NAMES
+    options = {"conditions": ("lazy", "eager")}
+
+    def __init__(self, **options):
+        self.lazy = self._option(options, "conditions") == "lazy"
+        self._no_options(options)
 
     cdef Symbols symbols                 # of the patterns; None before the first
     cdef vector[string] patterns         # by key: the pattern's own key, for select and for inspection
@@ -135,7 +143,7 @@ cdef class BFilter(Filtering):
             sizes["run-time stack"] += (
                 scratch.active.capacity() * sizeof(Entry) + scratch.loops.capacity() * sizeof(Loop)
                 + scratch.origins.capacity() * sizeof(Origin)
-                + 4 * (scratch.loop_place.capacity() + scratch.setting_out.capacity()
+                + 4 * (scratch.loop_place.capacity() + scratch.setting_out.capacity() + scratch.conditions.capacity()
                        + scratch.entered_from.capacity()))
             sizes["run-time branch stacks"] += scratch.open.capacity() * sizeof(OpenElement)
             sizes["run-time candidates"] += (

@@ -71,6 +71,9 @@ cdef enum:
 cdef class QueryIndexTree:
     cdef vector[State] states                # state 0 is where a document begins
     cdef vector[StateLink] links             # by state
+    # By state: whether a condition of its element says something even where no branch below the element is a candidate:
+    # it ends a simple query or a branch from further up, or a sub-query has nothing but conditions. May stay set.
+    cdef vector[uint8_t] urgent
     cdef FlatMap[int32_t] transitions        # pack(state, symbol) -> state, but for `*` and `//`
     cdef vector[BranchPoint] points
     cdef vector[vector[int32_t]] numbered    # by branch point: its branches by number; of a free number: the next
@@ -106,6 +109,8 @@ cdef class QueryIndexTree:
     cdef void release_point(self, int32_t point) noexcept
     cdef int32_t branch_to(self, int32_t point, int32_t end) except -1
     cdef int measure(self, Branch* branch) except -1
+    cdef bint ends_in_condition(self, int32_t branch) noexcept
+    cdef bint is_own_condition(self, int32_t branch) noexcept
     cdef int32_t* chain_at(self, int32_t end) noexcept
     cdef int link(self, int32_t branch) except -1
     cdef void unlink(self, int32_t branch) noexcept

@@ -33,6 +33,7 @@ cdef class QueryIndexTree:
         self.free_state = self.free_point = self.free_branch = self.free_sub_query = NONE
         self.states.push_back(State(0, NONE, NONE, NONE, NONE))
         self.links.push_back(StateLink(NONE, 0, NONE, 1, 0, 0))
+        self.urgent.push_back(False)
         self.state_count = 1
 
     # Queries.
@@ -81,6 +82,8 @@ cdef class QueryIndexTree:
         else:
             self.links[end >> 1].uses += (key >= 0) - (self.states[end >> 1].key >= 0)
             self.states[end >> 1].key = key
+            if self.links[end >> 1].is_condition:
+                self.urgent[self.links[end >> 1].parent] = True
             self.release_state(end >> 1)
         return 0
 
@@ -137,6 +140,8 @@ cdef class QueryIndexTree:
             state = <int32_t>self.states.size()
             self.states.resize(self.states.size() + 1)
             self.links.resize(self.links.size() + 1)
+            self.urgent.resize(self.links.size())
+        self.urgent[state] = False
         self.states[state] = State(0, NONE, NONE, NONE, NONE)
         self.links[state] = StateLink(parent, symbol, NONE, 0, 0, 0)
         self.links[parent].uses += 1
@@ -212,6 +217,8 @@ cdef class QueryIndexTree:
             self.numbered[point].push_back(branch)
         self.branches[branch] = Branch(point, number, 0, 0, NONE, 0, end, 0)
         self.measure(&self.branches[branch])
+        if self.ends_in_condition(branch) and not self.is_own_condition(branch):
+            self.urgent[self.links[end >> 1].parent] = True
         self.link(branch)
         self.branch_ends.put(pack(point, end), branch)
         return branch
@@ -232,6 +239,15 @@ cdef class QueryIndexTree:
                 branch.loops += 1
                 branch.distance = 0
         return 0
+
+    cdef bint ends_in_condition(self, int32_t branch) noexcept:
+        cdef int32_t end = self.branches[branch].end
+        return not end & 1 and self.links[end >> 1].is_condition
+
+    cdef bint is_own_condition(self, int32_t branch) noexcept:
+        """Whether a branch is a condition of the branch point's own element."""
+        return (self.ends_in_condition(branch) and self.branches[branch].distance == 0
+                and self.branches[branch].loops == 0)
 
     cdef int32_t* chain_at(self, int32_t end) noexcept:
         return &self.sub_queries[end >> 1].branches if end & 1 else &self.states[end >> 1].branches
@@ -303,6 +319,7 @@ cdef class QueryIndexTree:
     cdef int32_t new_sub_query(self, int32_t point, const vector[int32_t]& numbers, bint with_rule) except -1:
         cdef uint64_t hashed = self.hash_of(point, numbers)
         cdef int32_t sub_query = self.free_sub_query
+        cdef bint only_conditions = True
         cdef size_t i
         if sub_query >= 0:
             self.free_sub_query = self.sub_queries[sub_query].same_hash
@@ -316,6 +333,9 @@ cdef class QueryIndexTree:
         self.hashes.put(hashed, sub_query)
         for i in range(numbers.size()):
             self.branches[self.numbered[point][numbers[i]]].uses += 1
+            only_conditions = only_conditions and self.is_own_condition(self.numbered[point][numbers[i]])
+        if only_conditions:
+            self.urgent[self.points[point].state] = True
         self.points[point].sub_queries += 1
         self.points[point].without_rule += not with_rule
         self.sub_query_count += 1
@@ -438,7 +458,7 @@ cdef class QueryIndexTree:
         sub_queries += self.parts.capacity() * sizeof(vector[int32_t])
         sub_queries += self.posted.capacity() * sizeof(vector[Posting])
         return {"query index tree states": self.states.capacity() * sizeof(State)
-                + self.links.capacity() * sizeof(StateLink),
+                + self.links.capacity() * sizeof(StateLink) + self.urgent.capacity(),
                 "query index tree transitions": self.transitions.bytes(),
                 "branch points": branches, "sub-queries": sub_queries,
                 "queries": 4 * (self.key_end.capacity() + self.next_key.capacity() + self.previous_key.capacity())}

@@ -39,6 +39,7 @@ cdef struct OpenElement:
     uint32_t child_names
     uint8_t child_sets_out  # whether a `//` follows one of its states
     uint8_t is_branch_point # documentBranches: whether it is there
+    int32_t first_condition # where the conditions that hold for it begin in `conditions`, if they are kept
 
 # A branch point of queries, matched with an open element, and the branches that are candidates there.
 cdef struct Instance:
@@ -62,6 +63,7 @@ cdef class BFilterScratch(Scratch):
     cdef vector[Origin] origins
     cdef vector[int32_t] setting_out      # entries of the element that starts whose states a `//` follows
     cdef vector[OpenElement] open         # the document, then the open elements: open[i] has level i
+    cdef vector[symbol_t] conditions      # that hold for open elements, of each those that a state asks for
     cdef bint after_end_tag               # the detector's: whether the last tag was an end tag
     # The open elements below the last of `open`: no state leads on from the first of these, so they are only counted.
     # None if parts are kept, so that all elements can be seen on the stacks.
@@ -88,6 +90,7 @@ cdef class Filtering(Engine):
     cdef readonly QueryIndexTree index
     cdef int64_t version                  # changes with every addition and removal
     cdef Py_ssize_t query_count
+    cdef bint lazy                        # conditions are looked at where a branch point has a candidate
 
     cdef int begin_run(self, BFilterScratch scratch) except -1 nogil
     cdef int run(self, BFilterScratch scratch, const int32_t* codes, size_t number) except -1 nogil
@@ -99,6 +102,9 @@ cdef class Filtering(Engine):
     cdef bint is_first_from_there(self, BFilterScratch scratch, const Entry* entry, int32_t level) noexcept nogil
     cdef int set_out(self, BFilterScratch scratch, int32_t level) except -1 nogil
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil
+    cdef int kept_conditions(self, BFilterScratch scratch) except -1 nogil
+    cdef bint asks_for_conditions(self, BFilterScratch scratch, int32_t entry) noexcept nogil
+    cdef int save_condition(self, BFilterScratch scratch, int32_t entry, symbol_t condition) except -1 nogil
     cdef int end_tag(self, BFilterScratch scratch) except -1 nogil
     cdef int pop_element(self, BFilterScratch scratch) except -1 nogil
     cdef int32_t save_candidates(self, BFilterScratch scratch, int32_t branch, int32_t entry,

@@ -40,10 +40,12 @@ cdef enum:  # the counters
     BRANCH_POINTS_UNMATCHED
     SUB_QUERIES_CHECKED
     SUB_QUERIES_MATCHED
+    CONDITIONS_LOOKED_AT
+    CONDITIONS_SPARED
 
 COUNTER_NAMES = (
     "states visited", "states entered", "candidates saved", "branch points matched", "branch points unmatched",
-    "sub-queries checked", "sub-queries matched",
+    "sub-queries checked", "sub-queries matched", "conditions looked at", "conditions spared",
 )
 
 
@@ -96,7 +98,8 @@ cdef class Filtering(Engine):
         scratch.active[0] = Entry(0, NONE, NONE, 0)
         scratch.top = 1
         names = self.enter(scratch, 0, 0)
-        scratch.open.push_back(OpenElement(0, 0, 0, NONE, names, NONE, 0, 0, False, False))
+        scratch.conditions.clear()
+        scratch.open.push_back(OpenElement(0, 0, 0, NONE, names, NONE, 0, 0, False, False, 0))
         return 0
 
     cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
@@ -157,7 +160,7 @@ cdef class Filtering(Engine):
             return 0
         # The root is a branch point whatever it has, as in the paper.
         scratch.open.push_back(OpenElement(scratch.elements, end, first_origin, NONE, parent.child_names, NONE, 0, 0,
-                                           False, scratch.elements == 1))
+                                           False, scratch.elements == 1, <int32_t>scratch.conditions.size()))
         return 0
 
     @cython.final
@@ -282,23 +285,61 @@ cdef class Filtering(Engine):
         scratch.setting_out.clear()
         return 0
 
+    # Conditions.
+
     @cython.final
     cdef int condition_holds(self, BFilterScratch scratch, symbol_t condition) except -1 nogil:
-        cdef uint32_t wanted = name_bit(condition)
-        cdef int32_t i, target, branch
-        if scratch.out_of_reach or scratch.open.back().names & wanted == 0:
+        """Keeps a condition until its element ends; or, if conditions are not lazy, looks who asks for it."""
+        cdef int32_t entry
+        if scratch.out_of_reach or scratch.open.back().names & name_bit(condition) == 0:
             return 0
-        for i in range(scratch.open.back().first, scratch.top):
-            if scratch.active[i].names & wanted == 0:
+        if self.lazy:
+            scratch.conditions.push_back(condition)
+            return 0
+        for entry in range(scratch.open.back().first, scratch.top):
+            self.save_condition(scratch, entry, condition)
+        return 0
+
+    @cython.final
+    cdef int kept_conditions(self, BFilterScratch scratch) except -1 nogil:
+        """The element ends: looks at its conditions for those states that can still be decided by one."""
+        cdef int32_t first = scratch.open.back().first_condition
+        cdef int32_t number = <int32_t>scratch.conditions.size() - first
+        cdef int32_t entry, i
+        for entry in range(scratch.open.back().first, scratch.top):
+            if not self.asks_for_conditions(scratch, entry):
+                scratch.counts[CONDITIONS_SPARED] += number
                 continue
-            target = self.index.transitions.get(pack(scratch.active[i].state, condition), NONE)
-            if target < 0:
-                continue
-            if self.index.states[target].key >= 0:
-                self.match_key(scratch, self.index.states[target].key)
-            branch = self.index.states[target].branches
-            while branch >= 0:
-                branch = self.save_candidates(scratch, branch, i, <int32_t>scratch.open.size() - 1)
+            for i in range(first, first + number):
+                self.save_condition(scratch, entry, scratch.conditions[i])
+        return 0
+
+    @cython.final
+    cdef bint asks_for_conditions(self, BFilterScratch scratch, int32_t entry) noexcept nogil:
+        """Whether the state is urgent, or a branch point with a candidate that the rule does not rule out."""
+        cdef int32_t instance = scratch.active[entry].instance
+        if self.index.urgent[scratch.active[entry].state]:
+            return True
+        if instance < 0:
+            return False
+        return (scratch.open.back().is_branch_point
+                or self.index.points[scratch.instances[instance].point].without_rule > 0)
+
+    @cython.final
+    cdef int save_condition(self, BFilterScratch scratch, int32_t entry, symbol_t condition) except -1 nogil:
+        """A condition holds for the innermost element: what does that mean for one of its states?"""
+        cdef int32_t target, branch
+        scratch.counts[CONDITIONS_LOOKED_AT] += 1
+        if scratch.active[entry].names & name_bit(condition) == 0:
+            return 0
+        target = self.index.transitions.get(pack(scratch.active[entry].state, condition), NONE)
+        if target < 0:
+            return 0
+        if self.index.states[target].key >= 0:
+            self.match_key(scratch, self.index.states[target].key)
+        branch = self.index.states[target].branches
+        while branch >= 0:
+            branch = self.save_candidates(scratch, branch, entry, <int32_t>scratch.open.size() - 1)
         return 0
 
     # Candidates.
@@ -421,6 +462,8 @@ cdef class Filtering(Engine):
             return 0
         if scratch.open.size() < 2:
             return 0  # an end tag without its start tag: no reader gives one, but it must not harm
+        if <int32_t>scratch.conditions.size() > scratch.open.back().first_condition:
+            self.kept_conditions(scratch)
         if scratch.open.back().query_branches >= 0:
             self.matching_branches(scratch)
         return self.pop_element(scratch)
@@ -432,6 +475,7 @@ cdef class Filtering(Engine):
         cdef int32_t following
         cdef Origin origin
         scratch.top = element.first
+        scratch.conditions.resize(element.first_condition)
         while instance >= 0:
             following = scratch.instances[instance].next
             self.release_instance(scratch, instance)

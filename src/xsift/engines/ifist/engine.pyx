@@ -13,9 +13,9 @@ table and are compared once. Whether the segments of a profile met in the same e
 The paper's terms here: *profile* a pattern, *Qid* its key; *profile sequence*, *Sym*, *δ = (op, extra)*
 `profile_sequence` (sequences.pyx); *shareable segment* `Segment`; *segment table* `table`, its rows `TableRow`;
 *candidate list* `TableRow.candidates` and, what a document adds, `SegmentState.candidates`; *terse sequence*
-`Profile.terse`; *sequence index* `buckets` and, what a document adds, `active`; *run-time stack* `stack`; *path
+a profile's part of `places`; *sequence index* `buckets` and, what a document adds, `active`; *run-time stack* `stack`; *path
 stack* `OpenElement.deepest`; *BranchID set* the entries `BranchID` of a row; *FindSubsequence* `find_subsequence`,
-*doRecursiveStackTest* `recursive_stack_test`, *TestPC*, *TestAD* `climb`, *refinement* `verify`, `progress`. The
+*doSimpleStackTest* `simple_stack_test`, *doRecursiveStackTest* `recursive_stack_test`, *TestPC*, *TestAD* `climb`, *refinement* `verify`, `progress`. The
 index is in index.pyx, the run in run.pyx, its state in scratch.pyx. The methods below show the
 figures.
 
@@ -46,6 +46,12 @@ Other deviations. The sequence index looks one node ahead (`BucketKind`) and kee
 needs end to end (`Look`); the segment table is read only for what may fit. An internal branch node's first ordered
 child needs no BranchID of a profile's own: that of the segment, which all profiles share, says as much.
 
+Options, for those who want to measure the paper's way beside this one; answers are the same. *stack_test*: "recursive"
+compares a whole segment with the stack when its first node ends (section 5.1); "simple" compares a node with the next one, and
+copies that into the sequence index (section 4.3.1, Algorithm 3; here up to the branch node). *refinement*:
+"progressive" verifies branch nodes while their elements are open, as said above; "afterwards" is the paper's second phase
+(Algorithm 4, made exact: refinement.pyx), for which BranchIDs are kept until the document has ended.
+
 Unordered profiles are the same segments, in canonical order. What comes first is not known, so all of them are in the
 sequence index of every document; that is the cost: stack tests and BranchIDs for segments whose profile has no
 chance. The candidate lists are still progressive: a unit waits in the list of one segment that the document has not
@@ -61,10 +67,10 @@ segment of its own, nothing is shared: it is about as fast as `yfilter`.
 """
 
 from xsift.document.events cimport END, RecordedEvents
-from xsift.engines.ifist.index cimport POSITION, Candidate, TableRow
+from xsift.engines.ifist.index cimport PLACE, Candidate, TableRow
 from xsift.engines.ifist.run cimport IFiSTRun
 from xsift.engines.ifist.scratch cimport IFiSTScratch
-from xsift.engines.ifist.sequences cimport Profile, sequence_nodes
+from xsift.engines.ifist.sequences cimport sequence_nodes
 from xsift.native.types cimport int32_t, symbol_t
 
 from xsift.engines.ifist.view import Moment, SegmentRow
@@ -78,6 +84,12 @@ cdef class IFiST(IFiSTRun):
     takes = "every pattern, ordered or not"
     wins = "ordered twigs; twigs with several branches, many of them alike, on deep and recursive documents"
     caveat = "unordered twigs keep all their segments active, so its filter is weaker for them"
+    options = {"stack_test": ("recursive", "simple"), "refinement": ("progressive", "afterwards")}
+
+    def __init__(self, **options):
+        self.simple = self._option(options, "stack_test") == "simple"
+        self.afterwards = self._option(options, "refinement") == "afterwards"
+        self._no_options(options)
 
     # The paper's figures. Without a document, the structures are as they are when one begins.
 
@@ -85,11 +97,9 @@ cdef class IFiST(IFiSTRun):
         """The profile's shareable segments, each a list of sequence nodes (Figures 12 and 13)."""
         self._check(key)
         found = []
-        cdef int32_t position
-        cdef Profile* profile = &self.profiles[key]
         start = 1
-        for position in range(<int32_t>profile.terse.size()):
-            nodes = sequence_nodes(self.table[profile.terse[position].segment].segment, start, self.symbols)
+        for pointer in self.terse_sequence(key):
+            nodes = sequence_nodes(self.table[<int32_t>pointer - 1].segment, start, self.symbols)
             found.append(nodes)
             start += len(nodes)
         return found
@@ -101,7 +111,11 @@ cdef class IFiST(IFiSTRun):
     def terse_sequence(self, int key):
         """The profile as pointers to rows of the segment table (Figure 14b)."""
         self._check(key)
-        return [place.segment + 1 for place in self.profiles[key].terse]
+        cdef int32_t first = self.profiles[key].first_place
+        cdef int32_t i
+        pointers = {self.places[i].position: self.places[i].segment + 1
+                    for i in range(first, first + self.profiles[key].place_count)}
+        return [pointer for _, pointer in sorted(pointers.items())]
 
     def segment_table(self, IFiSTScratch scratch=None):
         """The rows of the segment table with their candidate lists (Figure 14a)."""
@@ -114,10 +128,12 @@ cdef class IFiST(IFiSTRun):
             if row.users == 0:
                 continue
             labels = " ".join(node.label for node in sequence_nodes(row.segment, 1, self.symbols))
-            found = {(candidate.profile, <int>candidate.position + 1) for candidate in row.candidates}
+            found = set()
+            for candidate in row.candidates:
+                found.add((candidate.profile, self.places[candidate.place].position + 1))
             if scratch is not None:
                 for candidate in scratch.states[number].candidates:
-                    found.add((candidate.profile, <int>(candidate.position & POSITION) + 1))
+                    found.add((candidate.profile, self.places[candidate.place & PLACE].position + 1))
             rows.append(SegmentRow(number + 1, labels, sorted(found)))
         return rows
 
@@ -173,10 +189,10 @@ cdef class IFiST(IFiSTRun):
     def _branch_ids(self, IFiSTScratch scratch):
         """(Qid, position) -> the elements that the branch node at which the segment joins the twig maps to."""
         found = {}
-        cdef int32_t key, position, row, level
+        cdef int32_t key, position, pointer, row, level
         for key in range(<int32_t>self.profiles.size()):
-            for position in range(<int32_t>self.profiles[key].terse.size()):
-                row = self.table[self.profiles[key].terse[position].segment].record_row
+            for position, pointer in enumerate(self.terse_sequence(key) if self.profiles[key].used else ()):
+                row = self.table[pointer - 1].record_row
                 numbers = [scratch.stack[level - 1].number for level in range(1, scratch.depth + 1)
                            if row >= 0 and scratch.entry(row, level) >= 0]
                 if numbers:

@@ -1,18 +1,29 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.base cimport Engine
-from xsift.engines.ifist.sequences cimport SYM_CHILD, SYM_ROOT, Profile, Segment
+from xsift.engines.ifist.sequences cimport SYM_CHILD, SYM_ROOT, Place, ProfileParts, Segment, Unit
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
-    POSITION = 0x7FFFFFFF  # the bits of Candidate.position that are the position
+    PLACE = 0x7FFFFFFF     # the bits of Candidate.place that are the place
     ADVANCED = 0x80000000  # the bit that says that the candidate's next positions are active already
 
 cdef struct Candidate:
-    # An entry of a candidate list: (sequence id, position).
+    # An entry of a candidate list: (sequence id, position), the latter as its place in `places`.
     int32_t profile
-    uint32_t position
+    uint32_t place
+
+cdef struct Profile:
+    # Its parts of the arrays of all profiles: places, units, and the BranchID rows of units' unordered children.
+    int32_t first_place
+    int32_t place_count
+    int32_t first_unit
+    int32_t unit_count
+    int32_t first_child_row
+    int32_t child_row_count
+    uint8_t ordered
+    uint8_t used  # 0: the key is free
 
 cdef struct TableRow:
     # A row of the segment table. Its number is the "pointer" of the paper's figures, from 0 here.
@@ -21,12 +32,15 @@ cdef struct TableRow:
     uint64_t hash
     int32_t next          # the next row with the same hash, or of the free rows; -1 if none
     int32_t users         # places of profiles that are this segment; 0: the row is free
-    int32_t first_users   # those that need it in the sequence index when a document begins
     int32_t ordered_users # those that are an ordered child of their branch node
     int32_t loose_users   # those that are an unordered one
     int32_t record_row    # BranchID row of the elements of the branch node; -1 for a linear profile
     int32_t pending_row   # BranchID row of the branch node's ordered child, while that is open; -1 if not needed
+
+cdef struct SegmentHead:
+    # What making a segment active reads of its row: apart from the rest, because it is so often.
     int32_t bucket        # of the sequence index
+    int32_t first_users   # places of profiles that need it in the sequence index when a document begins
 
 # The sequence index is keyed by a segment's first label, and looks one node ahead: a bucket holds the segments
 # with the same first label whose second node is the same, on the same axis.
@@ -82,8 +96,8 @@ cdef enum RowKind:
 
 cdef struct RowOwner:
     uint8_t kind
-    int32_t owner     # the segment, or the profile
-    int32_t unit      # of the profile
+    int32_t owner     # the segment, or the profile ...
+    int32_t unit      # ... and its unit; -1 if the owner is a segment
 
 cdef inline uint64_t bucket_key(symbol_t first, symbol_t second, BucketKind kind) noexcept nogil:
     return (<uint64_t>first << 33) | (<uint64_t>second << 2) | <uint64_t>kind
@@ -93,8 +107,13 @@ cdef class IFiSTIndex(Engine):
     cdef vector[TableRow] table
     cdef FlatMap[int32_t] segment_of       # hash of a segment's key -> its row
     cdef int32_t free_row                  # head of the list of free rows of the table
+    cdef vector[SegmentHead] heads         # by row of the table
     cdef vector[Profile] profiles
     cdef vector[int32_t] free_profiles
+    cdef vector[Place] places
+    cdef vector[Unit] units
+    cdef vector[int32_t] child_rows
+    cdef int32_t places_gone               # of profiles that were removed
     cdef vector[Bucket] buckets
     cdef FlatMap[int32_t] bucket_of        # bucket_key -> bucket
     cdef vector[int32_t] free_buckets
@@ -115,11 +134,12 @@ cdef class IFiSTIndex(Engine):
     cdef int release(self, int32_t segment) except -1
     cdef int32_t join_bucket(self, const Segment& segment) except -1
     cdef int leave_bucket(self, int32_t bucket) except -1
-    cdef int count_place(self, int32_t key, int32_t position, int32_t sign) except -1
+    cdef int count_place(self, const Place& place, int32_t sign) except -1
     cdef int need_from_start(self, int32_t segment, int32_t sign) except -1
-    cdef int add_candidate(self, int32_t key, int32_t position) except -1
-    cdef int drop_candidate(self, int32_t key, int32_t position) except -1
+    cdef int drop_candidate(self, int32_t key, int32_t place) except -1
+    cdef int order_places(self, ProfileParts* parts) except -1
+    cdef int append_parts(self, int32_t key, ProfileParts* parts) except -1
+    cdef int close_gaps(self) except -1
     cdef int32_t new_row(self, RowKind kind, int32_t owner, int32_t unit) except -1
     cdef int free_branch_row(self, int32_t row) except -1
     cdef int fill_units(self, int32_t key) except -1
-    cdef int order_watch(self, int32_t key) except -1

@@ -11,7 +11,7 @@ from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from xsift.engines.ifist.sequences cimport (
-    DESCENDANT_END, OWN_END, Place, SegmentStep, SequenceNode, Unit, cut_segments, delete_wildcards, pruefer_sequence,
+    DESCENDANT_END, OWN_END, UNORDERED, SegmentStep, SequenceNode, cut_segments, delete_wildcards, pruefer_sequence,
     segment_key,
 )
 from xsift.native.tables cimport hash_bytes
@@ -20,12 +20,17 @@ from xsift.xpath.symbols cimport ANY
 
 from xsift.errors import EngineError
 
+cdef enum:
+    ENOUGH = 1000  # places without a profile, before it is worth while to close the gaps
+
 cdef struct Rarity:
     int32_t users
-    int32_t position
+    Place place
 
 cdef bint rarer(const Rarity& one, const Rarity& other) noexcept nogil:
-    return one.users < other.users or (one.users == other.users and one.position < other.position)
+    if one.place.unit != other.place.unit:
+        return one.place.unit < other.place.unit
+    return one.users < other.users or (one.users == other.users and one.place.position < other.place.position)
 
 cdef int drop_number(vector[int32_t]* numbers, int32_t number) except -1:
     cdef size_t i = 0
@@ -51,24 +56,25 @@ cdef class IFiSTIndex(Engine):
     def add(self, Pattern pattern not None):
         cdef vector[SequenceNode] sequence
         cdef vector[Segment] segments
+        cdef ProfileParts parts
         cdef int32_t key = self._new_key()
-        cdef Profile* profile = &self.profiles[key]
-        cdef int32_t position
+        cdef int32_t i
         pruefer_sequence(pattern, &sequence)
         delete_wildcards(pattern, &sequence)
-        cut_segments(pattern, sequence, &segments, profile)
-        profile.terse.shrink_to_fit()
-        profile.units.shrink_to_fit()
-        for position in range(<int32_t>segments.size()):
-            profile.terse[position].segment = self.intern(segments[position])
-            self.count_place(key, position, 1)
+        cut_segments(pattern, sequence, &segments, &parts)
+        for i in range(<int32_t>segments.size()):
+            parts.places[i].segment = self.intern(segments[i])
+            self.count_place(parts.places[i], 1)
+        for i in range(<int32_t>parts.units.size()):
+            parts.units[i].segment = parts.places[parts.units[i].closing].segment
         self.sequence_nodes += sequence.size()
         self.segments_before_sharing += segments.size()
+        if not parts.ordered:
+            self.order_places(&parts)
+        self.append_parts(key, &parts)
         self.fill_units(key)
-        self.order_watch(key)
-        for position in self._first_positions(key):
-            self.add_candidate(key, position)
-        profile.used = True
+        for i in self._first_places(key):
+            self.table[self.places[i].segment].candidates.push_back(Candidate(key, <uint32_t>i))
         self.profile_count += 1
         self.generation += 1
         self.symbols = pattern.symbols
@@ -77,23 +83,25 @@ cdef class IFiSTIndex(Engine):
     def remove(self, int key):
         self._check(key)
         cdef Profile* profile = &self.profiles[key]
-        cdef int32_t position
-        cdef Unit unit
-        for position in self._first_positions(key):
-            self.drop_candidate(key, position)
-        for unit in profile.units:
-            self.free_branch_row(unit.progress_row)
-            self.free_branch_row(unit.record_row)
-            self.free_branch_row(unit.pending_row)
-        for position in range(<int32_t>profile.terse.size()):
-            self.sequence_nodes -= self._visible_steps(profile.terse[position].segment)
-            self.count_place(key, position, -1)
-            self.release(profile.terse[position].segment)
-        self.segments_before_sharing -= profile.terse.size()
-        self.profiles[key] = move(vector[Profile](1)[0])
+        cdef int32_t i
+        for i in self._first_places(key):
+            self.drop_candidate(key, i)
+        for i in range(profile.first_unit, profile.first_unit + profile.unit_count):
+            self.free_branch_row(self.units[i].progress_row)
+            self.free_branch_row(self.units[i].record_row)
+            self.free_branch_row(self.units[i].pending_row)
+        for i in range(profile.first_place, profile.first_place + profile.place_count):
+            self.sequence_nodes -= self._visible_steps(self.places[i].segment)
+            self.count_place(self.places[i], -1)
+            self.release(self.places[i].segment)
+        self.segments_before_sharing -= profile.place_count
+        self.places_gone += profile.place_count
+        profile.used = False
         self.free_profiles.push_back(key)
         self.profile_count -= 1
         self.generation += 1
+        if self.places_gone > ENOUGH and self.places_gone * 2 > <int32_t>self.places.size():
+            self.close_gaps()
 
     def __len__(self):
         return self.profile_count
@@ -111,23 +119,107 @@ cdef class IFiSTIndex(Engine):
         if not 0 <= key < <int>self.profiles.size() or not self.profiles[key].used:
             raise EngineError("unknown-key", f"engine {self.name!r} has no pattern with key {key}")
 
-    def _first_positions(self, int32_t key):
-        """The positions that are in the candidate lists when a document begins.
+    def _first_places(self, int32_t key):
+        """The places that are in the candidate lists when a document begins.
 
         Ordered: those without a guard. Unordered: the first for which each unit waits.
         """
-        cdef Profile* profile = &self.profiles[key]
+        cdef int32_t first = self.profiles[key].first_place
         cdef int32_t i
-        found = []
-        cdef int32_t unit = -2
-        for i in range(<int32_t>profile.terse.size()):
-            if profile.ordered:
-                if profile.terse[i].guard < 0:
-                    found.append(i)
-            elif profile.terse[profile.watch[i]].unit != unit:
-                unit = profile.terse[profile.watch[i]].unit
-                found.append(profile.watch[i])
-        return found
+        return [i for i in range(first, first + self.profiles[key].place_count)
+                if self.places[i].guard == -1 or (self.places[i].guard == UNORDERED and self.places[i].begin == 0)]
+
+    # The arrays of all profiles.
+
+    cdef int order_places(self, ProfileParts* parts) except -1:
+        """Puts the places of an unordered profile in the order in which its units wait for them.
+
+        Unit by unit, those first that the fewest profiles use: a document is least likely to have them.
+        """
+        cdef vector[Rarity] members
+        cdef int32_t i, first, end
+        for i in range(<int32_t>parts.places.size()):
+            members.push_back(Rarity(self.table[parts.places[i].segment].users, parts.places[i]))
+        sort(members.begin(), members.end(), &rarer)
+        end = 0
+        while end < <int32_t>members.size():
+            first = end
+            while end < <int32_t>members.size() and members[end].place.unit == members[first].place.unit:
+                end += 1
+            for i in range(first, end):
+                parts.places[i] = members[i].place
+                parts.places[i].begin = first - i
+                parts.places[i].end = end - i
+        return 0
+
+    cdef int append_parts(self, int32_t key, ProfileParts* parts) except -1:
+        cdef int32_t first_unit = <int32_t>self.units.size()
+        cdef int32_t number = <int32_t>parts.places.size()
+        cdef int32_t i
+        cdef Place place
+        cdef Unit unit
+        self.profiles[key] = Profile(<int32_t>self.places.size(), number, first_unit, <int32_t>parts.units.size(),
+                                     <int32_t>self.child_rows.size(), 0, parts.ordered, True)
+        for i in range(number):
+            place = parts.places[i]
+            if place.unit >= 0:
+                place.unit += first_unit
+            if parts.ordered:
+                place.end = number - i
+            self.places.push_back(place)
+        for unit in parts.units:
+            unit.profile = key
+            if unit.parent >= 0:
+                unit.parent += first_unit
+            self.units.push_back(unit)
+        return 0
+
+    cdef int close_gaps(self) except -1:
+        """Drops the parts of profiles that were removed from the arrays; whatever refers to a part follows it."""
+        cdef vector[Place] places
+        cdef vector[Unit] units
+        cdef vector[int32_t] child_rows
+        cdef vector[Profile] before = self.profiles
+        cdef Profile* profile
+        cdef Candidate* candidate
+        cdef Place place
+        cdef Unit unit
+        cdef int32_t key, i, shift
+        cdef size_t j
+        for key in range(<int32_t>self.profiles.size()):
+            profile = &self.profiles[key]
+            if not profile.used:
+                continue
+            profile.first_place = <int32_t>places.size()
+            profile.first_unit = <int32_t>units.size()
+            profile.first_child_row = <int32_t>child_rows.size()
+            shift = profile.first_unit - before[key].first_unit
+            for i in range(profile.place_count):
+                place = self.places[before[key].first_place + i]
+                place.unit += shift if place.unit >= 0 else 0
+                places.push_back(place)
+            for i in range(profile.unit_count):
+                unit = self.units[before[key].first_unit + i]
+                unit.parent += shift if unit.parent >= 0 else 0
+                unit.loose += profile.first_child_row - before[key].first_child_row
+                unit.loose_end += profile.first_child_row - before[key].first_child_row
+                units.push_back(unit)
+            for i in range(profile.child_row_count):
+                child_rows.push_back(self.child_rows[before[key].first_child_row + i])
+        for i in range(<int32_t>self.table.size()):
+            for j in range(self.table[i].candidates.size()):
+                candidate = &self.table[i].candidates[j]
+                key = candidate.profile
+                candidate.place += self.profiles[key].first_place - before[key].first_place
+        for j in range(self.owners.size()):
+            if self.owners[j].unit >= 0:
+                key = self.owners[j].owner
+                self.owners[j].unit += self.profiles[key].first_unit - before[key].first_unit
+        self.places.swap(places)
+        self.units.swap(units)
+        self.child_rows.swap(child_rows)
+        self.places_gone = 0
+        return 0
 
     def _visible_steps(self, int32_t segment):
         return sum(not step.hidden for step in self.table[segment].segment.steps)
@@ -161,7 +253,8 @@ cdef class IFiSTIndex(Engine):
         if self.sharing:
             self.table[row].next = self.segment_of.get(hash, -1)
             self.segment_of.put(hash, row)
-        self.table[row].bucket = self.join_bucket(segment)
+        self.heads.resize(self.table.size())
+        self.heads[row] = SegmentHead(self.join_bucket(segment), 0)
         self.table[row].pending_row = -1
         self.table[row].record_row = self.new_row(RECORD, row, -1) if segment.branch >= 0 else -1
         for i in range(segment.steps.size()):
@@ -183,7 +276,7 @@ cdef class IFiSTIndex(Engine):
                 while self.table[at].next != row:
                     at = self.table[at].next
                 self.table[at].next = self.table[row].next
-        self.leave_bucket(self.table[row].bucket)
+        self.leave_bucket(self.heads[row].bucket)
         self.free_branch_row(self.table[row].record_row)
         self.free_branch_row(self.table[row].pending_row)
         self.table[row] = move(vector[TableRow](1)[0])
@@ -191,8 +284,7 @@ cdef class IFiSTIndex(Engine):
         self.free_row = row
         return 0
 
-    cdef int count_place(self, int32_t key, int32_t position, int32_t sign) except -1:
-        cdef Place place = self.profiles[key].terse[position]
+    cdef int count_place(self, const Place& place, int32_t sign) except -1:
         cdef TableRow* row = &self.table[place.segment]
         row.users += sign
         if place.order >= 0:
@@ -201,7 +293,7 @@ cdef class IFiSTIndex(Engine):
             row.loose_users += sign
         if place.order >= 0 and row.segment.child > 0 and row.pending_row < 0:
             row.pending_row = self.new_row(PENDING_SEGMENT, place.segment, -1)
-        if place.guard < 0:
+        if place.guard < 0:  # UNORDERED, too
             self.need_from_start(place.segment, sign)
         return 0
 
@@ -262,27 +354,22 @@ cdef class IFiSTIndex(Engine):
 
     cdef int need_from_start(self, int32_t segment, int32_t sign) except -1:
         """Counts one place more or less that needs the segment in the index when a document begins."""
-        cdef TableRow* row = &self.table[segment]
-        cdef Bucket* bucket = &self.buckets[row.bucket]
+        cdef SegmentHead* head = &self.heads[segment]
+        cdef Bucket* bucket = &self.buckets[head.bucket]
         cdef size_t i = 0
-        row.first_users += sign
-        if sign > 0 and row.first_users == 1:
-            add_look(row.segment, segment, <BucketKind>(bucket.key & 3), &bucket.looks)
-        elif sign < 0 and row.first_users == 0:
+        head.first_users += sign
+        if sign > 0 and head.first_users == 1:
+            add_look(self.table[segment].segment, segment, <BucketKind>(bucket.key & 3), &bucket.looks)
+        elif sign < 0 and head.first_users == 0:
             while bucket.looks[i].what != segment:
                 i += bucket.looks[i].how + 1
             bucket.looks.erase(bucket.looks.begin() + i, bucket.looks.begin() + i + bucket.looks[i].how + 1)
         return 0
 
-    cdef int add_candidate(self, int32_t key, int32_t position) except -1:
-        self.table[self.profiles[key].terse[position].segment].candidates.push_back(
-            Candidate(key, <uint32_t>position))
-        return 0
-
-    cdef int drop_candidate(self, int32_t key, int32_t position) except -1:
-        cdef vector[Candidate]* candidates = &self.table[self.profiles[key].terse[position].segment].candidates
+    cdef int drop_candidate(self, int32_t key, int32_t place) except -1:
+        cdef vector[Candidate]* candidates = &self.table[self.places[place].segment].candidates
         cdef size_t i = 0
-        while candidates.at(i).profile != key or candidates.at(i).position != <uint32_t>position:
+        while candidates.at(i).profile != key or candidates.at(i).place != <uint32_t>place:
             i += 1
         candidates.erase(candidates.begin() + i)
         return 0
@@ -307,56 +394,35 @@ cdef class IFiSTIndex(Engine):
     cdef int fill_units(self, int32_t key) except -1:
         """Gives the profile's units the rows that they need, and notes those of their children."""
         cdef Profile* profile = &self.profiles[key]
+        cdef int32_t end = profile.first_unit + profile.unit_count
         cdef Unit* unit
         cdef int32_t number, i
-        for number in range(<int32_t>profile.units.size()):
-            unit = &profile.units[number]
+        for number in range(profile.first_unit, end):
+            unit = &self.units[number]
             if unit.parent >= 0:
                 unit.record_row = self.new_row(RECORD, key, number)
             if unit.order >= 0:
                 unit.pending_row = self.new_row(PENDING_UNIT, key, number)
-        for number in range(<int32_t>profile.units.size()):
-            unit = &profile.units[number]
-            unit.loose = <int32_t>profile.rows.size()
-            for i in range(<int32_t>profile.terse.size()):
-                if profile.terse[i].unit == number and profile.terse[i].order <= 0:
-                    self._note_child(key, number, profile.terse[i].order,
-                                     self.table[profile.terse[i].segment].record_row)
-            for i in range(<int32_t>profile.units.size()):
-                if profile.units[i].parent == number and profile.units[i].order <= 0:
-                    self._note_child(key, number, profile.units[i].order, profile.units[i].record_row)
-            if unit.ordered > 2 or (unit.ordered and unit.loose < <int32_t>profile.rows.size()):
+        for number in range(profile.first_unit, end):
+            unit = &self.units[number]
+            unit.loose = <int32_t>self.child_rows.size()
+            for i in range(profile.first_place, profile.first_place + profile.place_count):
+                if self.places[i].unit == number and self.places[i].order <= 0:
+                    self._note_child(number, self.places[i].order, self.table[self.places[i].segment].record_row)
+            for i in range(profile.first_unit, end):
+                if self.units[i].parent == number and self.units[i].order <= 0:
+                    self._note_child(number, self.units[i].order, self.units[i].record_row)
+            unit.loose_end = <int32_t>self.child_rows.size()
+            if unit.ordered > 2 or (unit.ordered and unit.loose < unit.loose_end):
                 unit.progress_row = self.new_row(PROGRESS, key, number)
-        profile.rows.shrink_to_fit()
+        profile.child_row_count = <int32_t>self.child_rows.size() - profile.first_child_row
         return 0
 
-    def _note_child(self, int32_t key, int32_t unit, int32_t order, int32_t row):
+    def _note_child(self, int32_t unit, int32_t order, int32_t row):
         if order < 0:
-            self.profiles[key].rows.push_back(row)
+            self.child_rows.push_back(row)
         else:
-            self.profiles[key].units[unit].first_row = row
-
-    cdef int order_watch(self, int32_t key) except -1:
-        """For each unit of an unordered profile: its segments, those first that the fewest profiles use.
-
-        They are the ones that a document is least likely to have.
-        """
-        cdef Profile* profile = &self.profiles[key]
-        cdef vector[Rarity] members
-        cdef int32_t unit, i
-        cdef Rarity member
-        if profile.ordered:
-            return 0
-        for unit in range(-1, <int32_t>profile.units.size()):
-            members.clear()
-            for i in range(<int32_t>profile.terse.size()):
-                if profile.terse[i].unit == unit:
-                    members.push_back(Rarity(self.table[profile.terse[i].segment].users, i))
-            sort(members.begin(), members.end(), &rarer)
-            for member in members:
-                profile.watch.push_back(member.position)
-        profile.watch.shrink_to_fit()
-        return 0
+            self.units[unit].first_row = row
 
     # What there is, for whoever asks.
 
@@ -382,11 +448,14 @@ cdef class IFiSTIndex(Engine):
         return rows
 
     def memory(self):
-        cdef int64_t table = self.table.capacity() * sizeof(TableRow) + self.segment_of.bytes()
+        cdef int64_t table = (self.table.capacity() * sizeof(TableRow) + self.segment_of.bytes()
+                              + self.heads.capacity() * sizeof(SegmentHead))
         cdef int64_t lists = 0
         cdef int64_t index = (self.buckets.capacity() * sizeof(Bucket) + self.bucket_of.bytes()
                               + self.labels.capacity() * sizeof(LabelUse))
-        cdef int64_t profiles = self.profiles.capacity() * sizeof(Profile) + 4 * self.free_profiles.capacity()
+        cdef int64_t profiles = (
+            self.profiles.capacity() * sizeof(Profile) + self.places.capacity() * sizeof(Place)
+            + self.units.capacity() * sizeof(Unit) + 4 * (self.child_rows.capacity() + self.free_profiles.capacity()))
         cdef size_t i
         for i in range(self.table.size()):
             table += self.table[i].segment.steps.capacity() * sizeof(SegmentStep)
@@ -395,10 +464,6 @@ cdef class IFiSTIndex(Engine):
             index += self.buckets[i].looks.capacity() * sizeof(Look)
         for i in range(self.labels.size()):
             index += self.labels[i].ancestors.capacity() * 4
-        for i in range(self.profiles.size()):
-            profiles += (self.profiles[i].terse.capacity() * sizeof(Place)
-                         + self.profiles[i].units.capacity() * sizeof(Unit)
-                         + 4 * (self.profiles[i].rows.capacity() + self.profiles[i].watch.capacity()))
         return {"segment table": table, "candidate lists": lists, "sequence index": index,
                 "terse sequences": profiles,
                 "BranchID rows": self.owners.capacity() * sizeof(RowOwner) + 4 * self.free_owners.capacity()}

@@ -1,21 +1,28 @@
 """IFiSTRun: a document through iFiST's index, event by event. ifist.pyx says what this is and why it is exact."""
 
+from libcpp.algorithm cimport sort, unique
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
 from xsift.engines.ifist.index cimport (
-    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, POSITION, WHATEVER, BucketKind, Candidate, IFiSTIndex,
-    LabelUse, Look, RowOwner, TableRow, add_look, bucket_key,
+    ADVANCED, ANCESTOR, BELOW_ENDS, PARENT, PENDING_SEGMENT, PLACE, WHATEVER, BucketKind, Candidate, LabelUse, Look, RowOwner, TableRow, add_look, bucket_key,
 )
+from xsift.engines.ifist.refinement cimport IFiSTRefinement
 from xsift.engines.ifist.scratch cimport Completion, IFiSTScratch, SegmentState
 from xsift.engines.ifist.sequences cimport (
-    CHILD_END, SYM_CHILD, SYM_ROOT, Place, Profile, Segment, SegmentStep, Unit,
+    CHILD_END, SYM_CHILD, SYM_ROOT, UNORDERED, Place, Segment, SegmentStep, Unit,
 )
 from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.symbols cimport ANY
 
 from xsift.errors import EngineError
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch" (const void*) nogil
+
+cdef enum:
+    AHEAD = 6  # candidates; their places and units are all over memory, and this many loads may be under way at once
 
 cdef enum Counter:
     STACK_TESTS
@@ -24,16 +31,20 @@ cdef enum Counter:
     BRANCH_IDS
     VERIFICATIONS
     BRANCHES_VERIFIED
+    NODES_COPIED
+    PROFILES_REFINED
 
 
-cdef class IFiSTRun(IFiSTIndex):
-    """Both phases of filtering: progressive subsequence matching, and refinement by branch node verification."""
+cdef class IFiSTRun(IFiSTRefinement):
+    """Progressive subsequence matching, and refinement by branch node verification along with it."""
 
     counter_names = ("stack tests", "segments matched", "candidates added", "BranchIDs", "verifications",
-                     "branch nodes verified")
+                     "branch nodes verified", "nodes copied", "profiles refined")
 
     cdef Scratch new_scratch(self):
-        return IFiSTScratch()
+        cdef IFiSTScratch scratch = IFiSTScratch()
+        scratch.keeps_elements = self.afterwards
+        return scratch
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return self.begin_run(<IFiSTScratch>scratch)
@@ -50,7 +61,16 @@ cdef class IFiSTRun(IFiSTIndex):
         return self.report(<IFiSTScratch>scratch, keys)
 
     cdef int report(self, IFiSTScratch scratch, vector[int32_t]* keys) except -1 nogil:
+        cdef int32_t key
         self.check_generation(scratch)
+        sort(scratch.reached.begin(), scratch.reached.end())
+        scratch.reached.erase(unique(scratch.reached.begin(), scratch.reached.end()), scratch.reached.end())
+        for key in scratch.reached:
+            if self.is_reached(scratch, key):
+                scratch.counts[PROFILES_REFINED] += 1
+                if self.refine(scratch, key):
+                    self.match_key(scratch, key)
+        scratch.reached.clear()
         keys.insert(keys.end(), scratch.matched.begin(), scratch.matched.end())
         return 0
 
@@ -89,6 +109,12 @@ cdef class IFiSTRun(IFiSTIndex):
             self.find_subsequence(scratch, ANY, level)
         if self.below_ends and level > 1:
             self.find_below(scratch, level)
+        if self.afterwards:
+            scratch.elements[scratch.stack[level - 1].number - 1].ended = scratch.clock
+        for i in range(scratch.copies[level - 1].size()):
+            self.simple_stack_test(scratch, scratch.copies[level - 1][i].segment, scratch.copies[level - 1][i].step,
+                                   level, 0)
+        i = 0
         while i < scratch.pending[level - 1].size():
             self.child_ended(scratch, scratch.pending[level - 1][i], level)
             i += 1
@@ -182,7 +208,7 @@ cdef class IFiSTRun(IFiSTIndex):
                 above = 0
         while i < end:
             scratch.counts[STACK_TESTS] += 1
-            if scratch.may_fit(looks.data() + i + 1, looks.data()[i].how, above):
+            if self.simple or scratch.may_fit(looks.data() + i + 1, looks.data()[i].how, above):
                 self.try_segment(scratch, looks.data()[i].what, level, ended)
             i += looks.data()[i].how + 1
         return 0
@@ -191,14 +217,24 @@ cdef class IFiSTRun(IFiSTIndex):
         """Algorithm 6, for one segment: the stack test, the candidates' next segments, the BranchIDs."""
         cdef const TableRow* row = &self.table[segment]
         cdef int32_t i
-        if row.segment.branch < 0 and scratch.states[segment].seen:
+        if row.segment.branch < 0 and scratch.has_seen(segment):
             return 0  # linear profiles, all matched
         if ended and not scratch.states[segment].fresh and self.is_verified(scratch, segment, level):
             return 0
+        if self.simple:
+            return self.simple_stack_test(scratch, segment, 0, level, ended)
         if not self.recursive_stack_test(scratch, row.segment, level, ended):
             return 0
+        return self.segment_matched(scratch, segment, ended)
+
+    cdef int segment_matched(self, IFiSTScratch scratch, int32_t segment, int32_t ended) except -1 nogil:
+        """The segment fits the stack: its branch node at `branch_levels`, that one's child at `child_levels`."""
+        cdef const TableRow* row = &self.table[segment]
+        cdef int32_t i
         scratch.counts[SEGMENTS_MATCHED] += 1
         self.advance(scratch, segment)
+        if self.afterwards:
+            return self.keep_branch_ids(scratch, segment, ended)
         if row.loose_users:
             for i in scratch.branch_levels:
                 if scratch.entry(row.record_row, i) < 0:
@@ -207,13 +243,82 @@ cdef class IFiSTRun(IFiSTIndex):
                     self.verify_candidates(scratch, segment, i)
                 elif row.segment.steps[row.segment.branch].at_least:
                     break  # whatever was found below this element was found below those above it, too
-        if row.ordered_users and row.segment.child <= 0:
+        if row.ordered_users and (self.simple or row.segment.child <= 0):
             for i in scratch.branch_levels:
                 self.ordered_child_ended(scratch, segment, i)
         elif row.ordered_users:
             for i in scratch.child_levels:
                 scratch.insert_pending(row.pending_row, i)
         return self.climb_completed(scratch)
+
+    cdef int keep_branch_ids(self, IFiSTScratch scratch, int32_t segment, int32_t ended) except -1 nogil:
+        """Two phases: keeps for the second what the segment has found of its branch node, each find once."""
+        cdef const TableRow* row = &self.table[segment]
+        cdef int32_t branch, child
+        if row.loose_users:
+            for branch in scratch.branch_levels:
+                if scratch.entry(row.record_row, branch) < 0:
+                    scratch.counts[BRANCH_IDS] += 1
+                    scratch.insert(row.record_row, branch)
+                    self.keep_pair(scratch, segment, branch, 0)
+        if row.ordered_users and row.segment.child <= 0:
+            child = scratch.child_levels[0] if row.segment.child == 0 else ended
+            for branch in scratch.branch_levels:
+                scratch.counts[BRANCH_IDS] += 1
+                self.keep_pair(scratch, segment, branch, child)
+        elif row.ordered_users:
+            for child in scratch.child_levels:
+                if scratch.entry(row.pending_row, child) < 0:
+                    scratch.insert(row.pending_row, child)
+                    scratch.levels.assign(1, child)
+                    scratch.climb(&row.segment.steps[row.segment.branch])
+                    for branch in scratch.levels:
+                        scratch.counts[BRANCH_IDS] += 1
+                        self.keep_pair(scratch, segment, branch, child)
+        return 0
+
+    cdef int simple_stack_test(self, IFiSTScratch scratch, int32_t segment, int32_t step, int32_t level,
+                               int32_t ended) except -1 nogil:
+        """doSimpleStackTest (Algorithm 3): a node of a segment against its next one, which is then looked for itself.
+
+        The node is at the element at `level`, which ends. The paper copies the next node into the sequence index under
+        its name, for whatever element of that name comes; here it is copied for those that this one lies below, because
+        else `//b/c/e` matches <r><c><e/></c><b><c/></b></r>.
+        """
+        cdef const Segment* found = &self.table[segment].segment
+        cdef const SegmentStep* steps = found.steps.data()
+        cdef int32_t last = <int32_t>found.steps.size() - 1
+        cdef int32_t target = found.branch if found.branch >= 0 else last
+        cdef int32_t above
+        if found.branch < 0 and scratch.has_seen(segment):
+            return 0
+        if step == 0 and not self.has_leaf_wildcards(scratch, steps, level, ended):
+            return 0
+        scratch.levels.assign(1, level)
+        scratch.child_levels = scratch.levels
+        if step < target:
+            scratch.climb(&steps[step + 1])
+            if step + 1 < target:
+                for above in scratch.levels:
+                    scratch.counts[NODES_COPIED] += 1
+                    scratch.copy_node(segment, step + 1, above)
+                return 0
+        if scratch.levels.empty():
+            return 0
+        if found.branch < 0 and steps[last].sym & SYM_ROOT and steps[last].sym & SYM_CHILD:
+            if scratch.levels.back() != 1:
+                return 0
+        scratch.branch_levels = scratch.levels
+        return self.segment_matched(scratch, segment, ended)
+
+    cdef bint has_leaf_wildcards(self, IFiSTScratch scratch, const SegmentStep* first, int32_t level,
+                                 int32_t ended) noexcept nogil:
+        """Whether the first node of a segment can be at `level`, with the wildcards deleted below it."""
+        if level < first.lowest:
+            return False
+        if ended:
+            return scratch.stack[ended - 1].deepest - ended >= first.distance - 1
+        return first.distance == 0 or scratch.stack[level - 1].deepest - level >= first.distance
 
     cdef bint recursive_stack_test(self, IFiSTScratch scratch, const Segment& segment, int32_t level,
                                    int32_t ended) except -1 nogil:
@@ -224,11 +329,7 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef const SegmentStep* steps = segment.steps.data()
         cdef int32_t last = <int32_t>segment.steps.size() - 1
         cdef int32_t i
-        if level < steps[0].lowest:
-            return False
-        if ended and scratch.stack[ended - 1].deepest - ended < steps[0].distance - 1:
-            return False
-        if not ended and steps[0].distance and scratch.stack[level - 1].deepest - level < steps[0].distance:
+        if not self.has_leaf_wildcards(scratch, steps, level, ended):
             return False
         scratch.levels.clear()
         scratch.levels.push_back(level)
@@ -256,65 +357,75 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef size_t kept = 0
         cdef bint consume = state.fresh > 0
         number = state.candidates.size()
-        if not state.seen:
+        if not scratch.has_seen(segment):
             scratch.touch_segment(segment)
-            state.seen = True
+            scratch.see(segment)
             first = &self.table[segment].candidates
             for i in range(first.size()):
+                if i + AHEAD < first.size():
+                    prefetch(&self.places[first[0][i + AHEAD].place])
                 candidate = first[0][i]
-                if self.advance_candidate(scratch, candidate.profile, candidate.position):
-                    scratch.add_candidate(segment, candidate.profile, candidate.position | ADVANCED)
+                if self.advance_candidate(scratch, candidate.profile, candidate.place):
+                    scratch.add_candidate(segment, candidate.profile, candidate.place | ADVANCED)
         if not consume:
             return 0
         for i in range(number):
+            if i + AHEAD < number:
+                prefetch(&self.places[state.candidates[i + AHEAD].place & PLACE])
             candidate = state.candidates[i]
-            if not candidate.position & ADVANCED:
+            if not candidate.place & ADVANCED:
                 state.fresh -= 1
-                if not self.advance_candidate(scratch, candidate.profile, candidate.position):
+                if not self.advance_candidate(scratch, candidate.profile, candidate.place):
                     continue
-                candidate.position |= ADVANCED
+                candidate.place |= ADVANCED
             state.candidates[kept] = candidate
             kept += 1
         state.candidates.erase(state.candidates.begin() + kept, state.candidates.begin() + number)
         return 0
 
-    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil:
-        """Adds what follows a candidate's position; returns whether the candidate itself is still needed."""
-        cdef const Profile* profile = &self.profiles[key]
-        cdef int32_t unit, i, following
+    cdef bint advance_candidate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil:
+        """Adds what follows a candidate's place; returns whether the candidate itself is still needed."""
+        cdef const Place* places = self.places.data()
+        cdef const Place* place = &places[at]
+        cdef int32_t i
         if scratch.matched_at[key] == scratch.epoch:
             return False
-        if profile.units.empty():
+        if place.unit < 0:
             self.match_key(scratch, key)
             return False
-        if profile.ordered:
-            for i in range(position + 1, <int32_t>profile.terse.size()):
-                if profile.terse[i].guard == position:
+        if place.guard != UNORDERED:
+            for i in range(at + 1, at + place.end):
+                if places[i].guard == place.position:
                     self.activate(scratch, key, i)
-            return profile.terse[position].order != 0
-        unit = profile.terse[position].unit
-        for i in range(<int32_t>profile.watch.size()):
-            following = profile.watch[i]
-            if profile.terse[following].unit == unit and not scratch.states[profile.terse[following].segment].seen:
-                scratch.add_candidate(profile.terse[following].segment, key, following)
-                scratch.states[profile.terse[following].segment].fresh += 1
+            if self.afterwards and place.end == 1:
+                scratch.reached.push_back(key)
+            return place.order != 0 and not self.afterwards
+        for i in range(at + place.begin, at + place.end):
+            if not scratch.has_seen(places[i].segment):
+                scratch.add_candidate(places[i].segment, key, i)
+                scratch.states[places[i].segment].fresh += 1
                 scratch.counts[CANDIDATES_ADDED] += 1
                 return False
-        for i in range(<int32_t>profile.terse.size()):
-            if profile.terse[i].unit == unit and i != position:
-                scratch.add_candidate(profile.terse[i].segment, key, i | ADVANCED)
+        if self.afterwards:
+            if self.is_reached(scratch, key):
+                scratch.reached.push_back(key)
+            return False
+        for i in range(at + place.begin, at + place.end):
+            if i != at:
+                scratch.add_candidate(places[i].segment, key, i | ADVANCED)
                 scratch.counts[CANDIDATES_ADDED] += 1
         return True
 
-    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t position) except -1 nogil:
-        """Adds a position of an ordered profile to the candidate list, its segment to the sequence index."""
-        cdef int32_t segment = self.profiles[key].terse[position].segment
-        cdef int32_t bucket = self.table[segment].bucket
+    cdef int activate(self, IFiSTScratch scratch, int32_t key, int32_t at) except -1 nogil:
+        """Adds a place of an ordered profile to the candidate list, its segment to the sequence index."""
+        cdef int32_t segment = self.places[at].segment
+        cdef int32_t bucket
         scratch.counts[CANDIDATES_ADDED] += 1
-        scratch.add_candidate(segment, key, position)
+        scratch.add_candidate(segment, key, at)
         scratch.states[segment].fresh += 1
-        if self.table[segment].first_users == 0 and not scratch.states[segment].active:
+        if not scratch.states[segment].active and self.heads[segment].first_users == 0:
             scratch.states[segment].active = True
+            bucket = self.heads[segment].bucket
             if scratch.active[bucket].empty():
                 scratch.touched_buckets.push_back(bucket)
             add_look(self.table[segment].segment, segment, <BucketKind>(self.buckets[bucket].key & 3),
@@ -330,13 +441,21 @@ cdef class IFiSTRun(IFiSTIndex):
         cdef const Place* place
         cdef size_t i
         for i in range(state.candidates.size()):
+            self.prefetch_candidate(state, i)
             candidate = state.candidates[i]
-            if not candidate.position & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
+            if not candidate.place & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
                 continue
-            place = &self.profiles[candidate.profile].terse[candidate.position & POSITION]
+            place = &self.places[candidate.place & PLACE]
             if place.order < 0:
-                self.verify(scratch, candidate.profile, place.unit, level)
+                self.verify(scratch, place.unit, level)
         return 0
+
+    cdef void prefetch_candidate(self, const SegmentState* state, size_t i) noexcept nogil:
+        """Asks for what a candidate some way ahead will need: its place, and a little later its unit."""
+        if i + 2 * AHEAD < state.candidates.size():
+            prefetch(&self.places[state.candidates[i + 2 * AHEAD].place & PLACE])
+        if i + AHEAD < state.candidates.size():
+            prefetch(&self.units[self.places[state.candidates[i + AHEAD].place & PLACE].unit])
 
     cdef int ordered_child_ended(self, IFiSTScratch scratch, int32_t segment, int32_t level) except -1 nogil:
         """An ordered child that the segment satisfies has just ended, below the open element at `level`."""
@@ -356,12 +475,13 @@ cdef class IFiSTRun(IFiSTIndex):
             return 0
         scratch.pool[entry].checked = scratch.clock
         for i in range(state.candidates.size()):
+            self.prefetch_candidate(state, i)
             candidate = state.candidates[i]
-            if not candidate.position & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
+            if not candidate.place & ADVANCED or scratch.matched_at[candidate.profile] == scratch.epoch:
                 continue
-            place = &self.profiles[candidate.profile].terse[candidate.position & POSITION]
+            place = &self.places[candidate.place & PLACE]
             if place.order > 0:
-                self.progress(scratch, candidate.profile, place.unit, place.order, level)
+                self.progress(scratch, place.unit, place.order, level)
         return 0
 
     cdef bint is_verified(self, IFiSTScratch scratch, int32_t segment, int32_t level) noexcept nogil:
@@ -373,7 +493,6 @@ cdef class IFiSTRun(IFiSTIndex):
     cdef int child_ended(self, IFiSTScratch scratch, int32_t row, int32_t level) except -1 nogil:
         """The element at `level`, by `row` an ordered child, ends: the branch nodes above it learn of it."""
         cdef RowOwner owner = self.owners[row]
-        cdef const Profile* profile
         cdef const Unit* unit
         cdef int32_t above, entry
         scratch.levels.clear()
@@ -386,9 +505,8 @@ cdef class IFiSTRun(IFiSTIndex):
             return self.climb_completed(scratch)
         if scratch.matched_at[owner.owner] == scratch.epoch:
             return 0
-        profile = &self.profiles[owner.owner]
-        unit = &profile.units[owner.unit]
-        scratch.climb(&self.table[profile.terse[unit.closing].segment].segment.steps[unit.until])
+        unit = &self.units[owner.unit]
+        scratch.climb(&self.table[unit.segment].segment.steps[unit.until])
         for above in scratch.levels:
             entry = scratch.entry(unit.record_row, above)
             if entry < 0:
@@ -396,13 +514,12 @@ cdef class IFiSTRun(IFiSTIndex):
                 entry = scratch.insert(unit.record_row, above)
                 scratch.pool[entry].since = scratch.clock
             if unit.order > 0:
-                self.progress(scratch, owner.owner, unit.parent, unit.order, above)
+                self.progress(scratch, unit.parent, unit.order, above)
         return self.climb_completed(scratch)
 
-    cdef int progress(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t order,
-                      int32_t level) except -1 nogil:
+    cdef int progress(self, IFiSTScratch scratch, int32_t number, int32_t order, int32_t level) except -1 nogil:
         """Child `order` of an ordered branch node has ended: it counts if the one before it ended earlier."""
-        cdef const Unit* unit = &self.profiles[key].units[number]
+        cdef const Unit* unit = &self.units[number]
         cdef int32_t entry = -1
         scratch.counts[VERIFICATIONS] += 1
         if unit.progress_row >= 0:
@@ -414,7 +531,7 @@ cdef class IFiSTRun(IFiSTIndex):
             if entry < 0 or scratch.pool[entry].since == 0 or scratch.pool[entry].since == scratch.clock:
                 return 0
             if unit.progress_row < 0:
-                scratch.completions.push_back(Completion(key, number, level))
+                scratch.completions.push_back(Completion(number, level))
                 return 0
             entry = scratch.insert(unit.progress_row, level)
         elif entry < 0 or scratch.pool[entry].count != order or scratch.pool[entry].since == scratch.clock:
@@ -423,26 +540,22 @@ cdef class IFiSTRun(IFiSTIndex):
         scratch.pool[entry].since = scratch.clock
         scratch.stack[level - 1].changed = scratch.clock
         if order + 1 == unit.ordered:
-            self.verify(scratch, key, number, level)
+            self.verify(scratch, number, level)
         return 0
 
-    cdef int verify(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil:
+    cdef int verify(self, IFiSTScratch scratch, int32_t number, int32_t level) except -1 nogil:
         """If all children of a branch node are satisfied at the open element at `level`, its way up is next."""
-        cdef const Profile* profile = &self.profiles[key]
-        cdef const Unit* unit = &profile.units[number]
-        cdef int32_t end = <int32_t>profile.rows.size()
+        cdef const Unit* unit = &self.units[number]
         cdef int32_t i, entry
         scratch.counts[VERIFICATIONS] += 1
         if unit.ordered:
             entry = scratch.entry(unit.progress_row, level)
             if entry < 0 or scratch.pool[entry].count != unit.ordered:
                 return 0
-        if <size_t>number + 1 < profile.units.size():
-            end = profile.units[number + 1].loose
-        for i in range(unit.loose, end):
-            if scratch.entry(profile.rows[i], level) < 0:
+        for i in range(unit.loose, unit.loose_end):
+            if scratch.entry(self.child_rows[i], level) < 0:
                 return 0
-        scratch.completions.push_back(Completion(key, number, level))
+        scratch.completions.push_back(Completion(number, level))
         return 0
 
     cdef int climb_completed(self, IFiSTScratch scratch) except -1 nogil:
@@ -451,15 +564,14 @@ cdef class IFiSTRun(IFiSTIndex):
         while scratch.completions.size():
             completion = scratch.completions.back()
             scratch.completions.pop_back()
-            if scratch.matched_at[completion.profile] != scratch.epoch:
+            if scratch.matched_at[self.units[completion.unit].profile] != scratch.epoch:
                 scratch.counts[BRANCHES_VERIFIED] += 1
-                self.climb_unit(scratch, completion.profile, completion.unit, completion.level)
+                self.climb_unit(scratch, completion.unit, completion.level)
         return 0
 
-    cdef int climb_unit(self, IFiSTScratch scratch, int32_t key, int32_t number, int32_t level) except -1 nogil:
-        cdef const Profile* profile = &self.profiles[key]
-        cdef const Unit* unit = &profile.units[number]
-        cdef const SegmentStep* steps = self.table[profile.terse[unit.closing].segment].segment.steps.data()
+    cdef int climb_unit(self, IFiSTScratch scratch, int32_t number, int32_t level) except -1 nogil:
+        cdef const Unit* unit = &self.units[number]
+        cdef const SegmentStep* steps = self.table[unit.segment].segment.steps.data()
         cdef int32_t i
         scratch.levels.clear()
         scratch.levels.push_back(level)
@@ -474,13 +586,13 @@ cdef class IFiSTRun(IFiSTIndex):
             return 0
         if unit.parent < 0:
             if not steps[unit.until].sym & SYM_CHILD or scratch.levels.back() == 1:
-                self.match_key(scratch, key)
+                self.match_key(scratch, unit.profile)
             return 0
         for level in scratch.levels:
             if scratch.entry(unit.record_row, level) < 0:
                 scratch.counts[BRANCH_IDS] += 1
                 scratch.insert(unit.record_row, level)
-                self.verify(scratch, key, unit.parent, level)
+                self.verify(scratch, unit.parent, level)
         return 0
 
     cdef int match_key(self, IFiSTScratch scratch, int32_t key) except -1 nogil:
@@ -490,7 +602,7 @@ cdef class IFiSTRun(IFiSTIndex):
 
     def memory(self):
         cdef IFiSTScratch scratch
-        sizes = IFiSTIndex.memory(self)
+        sizes = IFiSTRefinement.memory(self)
         sizes |= dict.fromkeys(("run-time stack", "run-time BranchID sets", "run-time candidate lists",
                                 "run-time sequence index"), 0)
         for scratch in self.scratches:

@@ -2,7 +2,7 @@
 
 The run-time stack, the BranchID sets, and what the document has added to the sequence index and to the candidate
 lists. Nothing here grows with the document: a BranchID lives as long as its element is open, a candidate is added
-once.
+once. (But where refinement is a phase of its own, after the document, all elements and BranchIDs are kept for it.)
 
 All BranchID sets are one hash table, keyed by the set and the level of the element. (A linked list a set, innermost
 element first, was tried: it needs no hashing, but in a document of a thousand nested elements of one name every
@@ -27,13 +27,22 @@ cdef class IFiSTScratch(Scratch):
             self.states[i].candidates.clear()
             self.states[i].changed = 0
             self.states[i].fresh = 0
-            self.states[i].seen = self.states[i].active = self.states[i].touched = False
+            self.states[i].active = self.states[i].touched = False
+            self.seen[i >> 6] = 0
+            if self.keeps_elements:
+                self.pairs[i].clear()
         self.touched_segments.clear()
         for i in self.touched_buckets:
             self.active[i].clear()
         self.touched_buckets.clear()
         self.completions.clear()
+        self.elements.clear()
+        self.reached.clear()
+        self.copy_numbers.clear()
+        if self.keeps_elements:
+            self.pairs.resize(segments)
         self.states.resize(segments)
+        self.seen.resize((segments + 63) >> 6, 0)
         self.active.resize(buckets)
         self.latest.resize(symbols, 0)
         self.clock = self.numbers = 0
@@ -51,9 +60,13 @@ cdef class IFiSTScratch(Scratch):
             self.stack.resize(self.depth + 1)
             self.touched.resize(self.depth + 1)
             self.pending.resize(self.depth + 1)
+            self.copies.resize(self.depth + 1)
         element = &self.stack[self.depth]
         self.depth += 1
         self.numbers += 1
+        if self.keeps_elements:
+            self.elements.push_back(ReadElement(
+                self.stack[self.depth - 2].number if self.depth > 1 else 0, 0, symbol))
         element.symbol = symbol
         element.deepest = self.depth
         element.number = self.numbers
@@ -77,6 +90,9 @@ cdef class IFiSTScratch(Scratch):
             self.free_entry = touched.entry
         sets.clear()
         self.pending[self.depth - 1].clear()
+        for i in range(self.copies[self.depth - 1].size()):
+            self.copied.erase(pack(self.copies[self.depth - 1][i].number, self.depth))
+        self.copies[self.depth - 1].clear()
         if <size_t>element.symbol < self.latest.size():
             self.latest[element.symbol] = element.same_above
         self.depth -= 1
@@ -129,15 +145,26 @@ cdef class IFiSTScratch(Scratch):
         self.levels.swap(self.above)
         return 0
 
+    cdef int copy_node(self, int32_t segment, int32_t step, int32_t level) except -1 nogil:
+        """Copies a node of a segment into the sequence index for the open element at `level`, once."""
+        cdef int32_t number = self.copy_numbers.get(pack(segment, step), -1)
+        if number < 0:
+            number = <int32_t>self.copy_numbers.size()
+            self.copy_numbers.put(pack(segment, step), number)
+        if self.copied.get(pack(number, level), -1) < 0:
+            self.copied.put(pack(number, level), 0)
+            self.copies[level - 1].push_back(SequenceCopy(segment, step, number))
+        return 0
+
     cdef int touch_segment(self, int32_t segment) except -1 nogil:
         if not self.states[segment].touched:
             self.states[segment].touched = True
             self.touched_segments.push_back(segment)
         return 0
 
-    cdef int add_candidate(self, int32_t segment, int32_t profile, uint32_t position) except -1 nogil:
+    cdef int add_candidate(self, int32_t segment, int32_t profile, uint32_t place) except -1 nogil:
         self.touch_segment(segment)
-        self.states[segment].candidates.push_back(Candidate(profile, position))
+        self.states[segment].candidates.push_back(Candidate(profile, place))
         self.states[segment].changed = self.clock
         return 0
 
@@ -145,7 +172,8 @@ cdef class IFiSTScratch(Scratch):
         """Bytes held, by structure."""
         cdef int64_t branches = self.pool.capacity() * sizeof(BranchID) + self.branch_ids.bytes()
         cdef int64_t lists = self.states.capacity() * sizeof(SegmentState) + 4 * (
-            self.touched_segments.capacity() + self.matched_at.capacity() + self.matched.capacity())
+            self.touched_segments.capacity() + self.matched_at.capacity() + self.matched.capacity()
+            + 2 * self.seen.capacity())
         cdef int64_t index = self.active.capacity() * sizeof(vector[Look]) + 4 * self.touched_buckets.capacity()
         cdef size_t i
         for i in range(self.touched.size()):
@@ -154,6 +182,12 @@ cdef class IFiSTScratch(Scratch):
             lists += self.states[i].candidates.capacity() * sizeof(Candidate)
         for i in range(self.active.size()):
             index += self.active[i].capacity() * sizeof(Look)
+        for i in range(self.copies.size()):
+            index += self.copies[i].capacity() * sizeof(SequenceCopy) + sizeof(vector[SequenceCopy])
+        index += self.copied.bytes() + self.copy_numbers.bytes()
+        branches += self.elements.capacity() * sizeof(ReadElement) + 4 * self.reached.capacity()
+        for i in range(self.pairs.size()):
+            branches += self.pairs[i].capacity() * sizeof(BranchPair) + sizeof(vector[BranchPair])
         return {"run-time stack": self.stack.capacity() * sizeof(OpenElement) + 4 * self.latest.capacity()
                 + 2 * self.touched.capacity() * sizeof(vector[Touched]),
                 "run-time BranchID sets": branches, "run-time candidate lists": lists,

@@ -42,43 +42,52 @@ cdef struct Segment:
     int32_t child      # the step of that node's child; -1 if the child is a deleted wildcard
     uint8_t trigger
 
+cdef enum:
+    UNORDERED = -2     # Place.guard in an unordered profile
+
 cdef struct Place:
-    # A segment's place in its profile: an entry of the terse sequence.
+    # A segment's place in its profile: an entry of the terse sequence. What follows a candidate, a document looks up
+    # again and again; so the places of a profile stand side by side in one array of all profiles: an ordered
+    # profile's by position, an unordered one's unit by unit, those first that the fewest profiles use.
     int32_t segment    # row of the segment table
     int32_t unit       # of the segment's first branch node; -1 in a linear profile
     int32_t order      # number among the ordered children of that branch node, -1 if the order does not matter
-    int32_t guard      # the position whose match makes this one active; -1: it is active from the start
+    int32_t guard      # the position whose match makes this one active; -1: it is active from the start; UNORDERED
+    int32_t position
+    int32_t begin      # unordered: how far from here the unit's first place is: 0, -1, ...
+    int32_t end        # how far from here the unit's places end; ordered: the profile's
 
 cdef struct Unit:
-    # A branch node of a profile.
+    # A branch node of a profile. The units of all profiles are in one array, too.
+    int32_t profile
     int32_t parent     # the unit of the next branch node above; -1 for the topmost
     int32_t order      # as in Place, among the children of the parent unit's branch node
     int32_t ordered    # how many of its children must come in order: 0, or at least 2
     int32_t closing    # the position that holds the last occurrence of the branch node ...
-    int32_t at         # ... at this step of its segment,
+    int32_t segment    # ... its segment ...
+    int32_t at         # ... and the step of it,
     int32_t until      # with the parent's branch node, or the profile's root, at this one
     int32_t child      # the step of that node's child on the way; -1 if it is a deleted wildcard
-    int32_t loose      # where its unordered children begin in Profile.rows; they end where the next unit's begin
+    int32_t loose      # the BranchID rows of its unordered children are child_rows[loose:loose_end]
+    int32_t loose_end
     int32_t first_row  # BranchID row of the first ordered child; -1 if none
     int32_t progress_row  # row that counts the ordered children found so far; -1 if not needed
     int32_t record_row    # row of the parent's elements below which this unit is satisfied; -1 for the topmost
     int32_t pending_row   # row of this unit's way up that is still open; -1 unless its parent orders it
 
-cdef struct Profile:
-    vector[Place] terse    # the terse sequence
+cdef struct ProfileParts:
+    # A profile as it is cut: units and positions are numbered within it, parents first.
+    vector[Place] places   # by position
     vector[Unit] units
-    vector[int32_t] rows   # BranchID rows of the units' unordered children
-    vector[int32_t] watch  # positions, unit by unit, in the order in which an unordered profile waits for them
     uint8_t ordered
-    uint8_t used           # 0: the key is free
 
 # The profile sequence of a pattern, wildcards included.
 cdef int pruefer_sequence(Pattern pattern, vector[SequenceNode]* sequence) except -1
 # Deletes leaf and regular wildcards, leaving δ.
 cdef int delete_wildcards(Pattern pattern, vector[SequenceNode]* sequence) except -1
-# Cuts a profile sequence into shareable segments; fills the profile but for its segment and row numbers.
+# Cuts a profile sequence into shareable segments; fills the parts but for segment and row numbers.
 cdef int cut_segments(Pattern pattern, vector[SequenceNode]& sequence, vector[Segment]* segments,
-                      Profile* profile) except -1
+                      ProfileParts* profile) except -1
 # What makes two segments one.
 cdef string segment_key(const Segment& segment)
 # The nodes of a segment as the paper writes them, as SequenceNode tuples; `position` is that of the first.

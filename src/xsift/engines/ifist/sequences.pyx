@@ -158,7 +158,7 @@ cdef Trigger trigger_of(Pattern pattern, const SequenceNode& first):
 
 
 cdef int cut_segments(Pattern pattern, vector[SequenceNode]& sequence, vector[Segment]* segments,
-                      Profile* profile) except -1:
+                      ProfileParts* profile) except -1:
     cdef vector[int32_t] unit_of       # by node
     cdef vector[int32_t] positions     # by node: the last position in its sub-tree
     cdef vector[int32_t] leaves        # by position
@@ -175,7 +175,7 @@ cdef int cut_segments(Pattern pattern, vector[SequenceNode]& sequence, vector[Se
         if segment.steps.empty():
             segment.branch = segment.child = -1
             segment.trigger = trigger_of(pattern, node)
-            place = Place(-1, -1, -1, -1)
+            place = Place(-1, -1, -1, UNORDERED, position, 0, 1)
             segment.steps.push_back(SegmentStep(node.label, node.extra, node.at_least, node.sym, False,
                                                 depth_of(pattern, node.node) if node.label == ANY else 1))
         else:
@@ -197,7 +197,7 @@ cdef int cut_segments(Pattern pattern, vector[SequenceNode]& sequence, vector[Se
             end_units(profile, position, segment)
             mark_positions(pattern, leaves[position], position, &positions)
             segments.push_back(segment)
-            profile.terse.push_back(place)
+            profile.places.push_back(place)
             segment.steps.clear()
             position += 1
     profile.ordered = False
@@ -206,11 +206,11 @@ cdef int cut_segments(Pattern pattern, vector[SequenceNode]& sequence, vector[Se
             profile.ordered = True
     if profile.ordered:
         for position in range(<int32_t>leaves.size()):
-            profile.terse[position].guard = guard_of(pattern, leaves[position], positions)
+            profile.places[position].guard = guard_of(pattern, leaves[position], positions)
     return 0
 
 
-cdef int number_units(Pattern pattern, vector[int32_t]* unit_of, Profile* profile) except -1:
+cdef int number_units(Pattern pattern, vector[int32_t]* unit_of, ProfileParts* profile) except -1:
     """A unit for each branch node, parents first."""
     cdef int32_t node, above, child
     cdef Unit unit
@@ -218,7 +218,7 @@ cdef int number_units(Pattern pattern, vector[int32_t]* unit_of, Profile* profil
     for node in range(<int32_t>pattern.nodes.size()):
         if not is_branch(pattern, node):
             continue
-        unit = Unit(-1, -1, ordered_children(pattern, node), -1, -1, -1, -1, 0, -1, -1, -1, -1)
+        unit = Unit(-1, -1, -1, ordered_children(pattern, node), -1, -1, -1, -1, -1, 0, 0, -1, -1, -1, -1)
         child = node
         above = pattern.nodes[node].parent
         while above >= 0 and unit_of.at(above) < 0:
@@ -232,7 +232,7 @@ cdef int number_units(Pattern pattern, vector[int32_t]* unit_of, Profile* profil
     return 0
 
 
-cdef int reach_unit(Profile* profile, int32_t unit, int32_t position, const Segment& segment,
+cdef int reach_unit(ProfileParts* profile, int32_t unit, int32_t position, const Segment& segment,
                     int32_t child) except -1:
     """The segment has come up to another branch node: the unit below it now knows its way."""
     cdef size_t i
@@ -243,7 +243,7 @@ cdef int reach_unit(Profile* profile, int32_t unit, int32_t position, const Segm
     return 0
 
 
-cdef int end_units(Profile* profile, int32_t position, const Segment& segment) except -1:
+cdef int end_units(ProfileParts* profile, int32_t position, const Segment& segment) except -1:
     """The segment ends at the root: so does the way of a topmost unit that it closes."""
     cdef size_t i
     for i in range(profile.units.size()):

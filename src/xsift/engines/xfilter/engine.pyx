@@ -16,7 +16,7 @@ that starts in a candidate list is not the first but the one whose candidate lis
 
 The paper's terms here. *Path node* `PathNode` with its *query id* `path`, *position* `step`, *relative position*
 `distance` and `unbounded`, *next path node* `next`; its *level* is `distance` for a path's first node and
-`Promoted.level` for a copy; *query index*, *candidate list* `candidates` (those that are always there) and
+`Promoted.due` for a copy; *query index*, *candidate list* `candidates` (those that are always there; candidates.pyx has their layout) and
 `XFilterScratch.promoted` (copies), *wait list* `waits`.
 
 Deviations.
@@ -40,6 +40,9 @@ from libcpp.vector cimport vector
 from xsift.document.events cimport END, condition_symbol
 from xsift.engines.base cimport Scratch
 from xsift.engines.paths cimport PathEngine, PathScratch, PathStep
+from xsift.engines.xfilter.candidates cimport (
+    NO_PREFIX, Candidate, CandidateList, add_candidate, arrange, candidate_bytes, is_due, is_grown,
+)
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
 from xsift.xpath.pattern cimport DESCENDANT
@@ -53,17 +56,18 @@ cdef struct PathNode:
     int32_t entry       # the entry of the query index that it is in: that of its name
     int32_t place       # where in the candidate list or the wait list of that entry
     uint8_t unbounded   # `distance` is the least, else the only one
-    uint8_t has_prefix  # a pivot with names before it, which must be checked
 
 cdef struct Promoted:
     int32_t node
-    int32_t level       # at which it is due; from which on, if it is unbounded
+    int32_t due         # as in Candidate
 
 cdef enum Counter:
     CANDIDATES_CHECKED
+    CHECKS_SPARED
     PREFIXES_CHECKED
     PROMOTIONS
     PATHS_MATCHED
+    PROMOTIONS_TAKEN_BACK
 
 
 cdef class XFilterScratch(PathScratch):
@@ -86,7 +90,8 @@ cdef class XFilter(PathEngine):
     wins = "few patterns over many names; the first of its kind, to compare with"
     caveat = "nothing is shared between patterns: time and memory grow with all their steps"
     options = {"list_balance": (True, False)}
-    counter_names = ("candidates checked", "prefixes checked", "promotions", "paths matched")
+    counter_names = ("candidates checked", "checks spared", "prefixes checked", "promotions", "paths matched",
+                     "promotions taken back")
 
     cdef bint list_balance
     cdef vector[PathNode] path_nodes
@@ -95,7 +100,7 @@ cdef class XFilter(PathEngine):
     # The query index.
     cdef FlatMap[int32_t] entries         # symbol -> entry
     cdef vector[symbol_t] entry_symbol
-    cdef vector[vector[int32_t]] candidates
+    cdef vector[CandidateList] candidates
     cdef vector[vector[int32_t]] waits
 
     def __cinit__(self, *args, **options):
@@ -114,31 +119,31 @@ cdef class XFilter(PathEngine):
         cdef int32_t pivot = self.pivot_of(path)
         cdef int32_t previous = -1
         cdef int32_t node, step
-        cdef PathNode made = PathNode(path, 0, 0, -1, 0, 0, False, False)
+        cdef bint has_prefix = False
+        cdef PathNode made = PathNode(path, 0, 0, -1, 0, 0, False)
         for step in range(length):
             made.distance += 1
             made.unbounded |= steps[step].axis == DESCENDANT
             if step < pivot:
-                made.has_prefix |= steps[step].symbol != ANY
+                has_prefix |= steps[step].symbol != ANY
             elif steps[step].symbol != ANY or step == length - 1:
                 made.step = step
                 made.entry = self.entry_of(steps[step].symbol)
                 node = self.new_node(made)
                 if previous < 0:
-                    self.set_first_node(path, node)
-                    self.list_node(&self.candidates[made.entry], node)
+                    self.list_candidate(path, node, has_prefix)
                 else:
                     self.path_nodes[previous].next = node
                     self.list_node(&self.waits[made.entry], node)
                 previous = node
                 made.distance = 0
-                made.unbounded = made.has_prefix = False
+                made.unbounded = False
         return 0
 
     cdef int delete_path(self, int32_t path) except -1:
         cdef int32_t node = self.first_node[path]
         cdef int32_t following = self.path_nodes[node].next
-        self.unlist_node(&self.candidates[self.path_nodes[node].entry], node)
+        self.unlist_candidate(node)
         self.free_path_node(node)
         while following >= 0:
             node = following
@@ -147,16 +152,46 @@ cdef class XFilter(PathEngine):
             self.free_path_node(node)
         return 0
 
+    cdef int list_candidate(self, int32_t path, int32_t node, bint has_prefix) except -1:
+        """Puts the first path node of a path into the candidate list of its name."""
+        cdef const PathStep* steps = self.path_steps[path].data()
+        cdef const PathNode* at = &self.path_nodes[node]
+        cdef CandidateList* found = &self.candidates[at.entry]
+        cdef Candidate made = Candidate(at.distance * 2 + at.unbounded, ANY, 1, node, path, NO_PREFIX, at.step)
+        if has_prefix:
+            made.prefix = 0
+            if steps[at.step].axis != DESCENDANT:
+                made.above = steps[at.step - 1].symbol
+        self.set_first_node(path, node)
+        self.path_nodes[node].place = <int32_t>found.candidates.size()
+        add_candidate(found, made, steps)
+        return self.arrange_candidates(found) if is_grown(found[0]) else 0
+
+    cdef int unlist_candidate(self, int32_t node) except -1:
+        cdef CandidateList* found = &self.candidates[self.path_nodes[node].entry]
+        found.candidates[self.path_nodes[node].place].node = -1
+        found.gone += 1
+        return self.arrange_candidates(found) if found.gone * 4 > <int32_t>found.candidates.size() else 0
+
+    cdef int arrange_candidates(self, CandidateList* found) except -1:
+        cdef int32_t place
+        arrange(found)
+        for place in range(<int32_t>found.candidates.size()):
+            self.path_nodes[found.candidates[place].node].place = place
+        return 0
+
     cdef int32_t pivot_of(self, int32_t path) except -1:
         """The step whose name has the shortest candidate list; without list balance 0: the first."""
         cdef int32_t pivot = 0
         cdef size_t shortest = <size_t>-1
         cdef size_t length
+        cdef const CandidateList* found
         cdef int32_t step
         if self.list_balance:
             for step in range(<int32_t>self.path_steps[path].size()):
                 if self.path_steps[path][step].symbol != ANY:
-                    length = self.candidates[self.entry_of(self.path_steps[path][step].symbol)].size()
+                    found = &self.candidates[self.entry_of(self.path_steps[path][step].symbol)]
+                    length = found.candidates.size() - found.gone
                     if length < shortest:
                         shortest = length
                         pivot = step
@@ -168,7 +203,7 @@ cdef class XFilter(PathEngine):
             entry = <int32_t>self.entry_symbol.size()
             self.entries.put(symbol, entry)
             self.entry_symbol.push_back(symbol)
-            self.candidates.push_back(vector[int32_t]())
+            self.candidates.resize(self.candidates.size() + 1)
             self.waits.push_back(vector[int32_t]())
         return entry
 
@@ -211,8 +246,9 @@ cdef class XFilter(PathEngine):
         cdef size_t entry
         listed = {}
         for entry in range(self.entry_symbol.size()):
-            lists = [[(self.path_nodes[node].path, self.path_nodes[node].step) for node in nodes]
-                     for nodes in (list(self.candidates[entry]), list(self.waits[entry]))]
+            candidates = [one.node for one in self.candidates[entry].candidates if one.node >= 0]
+            lists = [sorted((self.path_nodes[node].path, self.path_nodes[node].step) for node in nodes)
+                     for nodes in (candidates, list(self.waits[entry]))]
             if any(lists):
                 listed[self.entry_symbol[entry]] = tuple(lists)
         return listed
@@ -224,7 +260,7 @@ cdef class XFilter(PathEngine):
         cdef int64_t waits = 0
         cdef int64_t promoted = 0
         for i in range(self.entry_symbol.size()):
-            candidates += self.candidates[i].capacity() * sizeof(int32_t) + sizeof(vector[int32_t])
+            candidates += candidate_bytes(self.candidates[i])
             waits += self.waits[i].capacity() * sizeof(int32_t) + sizeof(vector[int32_t])
         for scratch in self.scratches:
             for i in range(scratch.promoted.size()):
@@ -305,6 +341,7 @@ cdef class XFilter(PathEngine):
         if scratch.level == 0:
             return 0
         self.element_ends(scratch)
+        scratch.counts[PROMOTIONS_TAKEN_BACK] += scratch.promotions.size() - scratch.first_promotion.back()
         while <int32_t>scratch.promotions.size() > scratch.first_promotion.back():
             scratch.promoted[scratch.promotions.back()].pop_back()
             scratch.promotions.pop_back()
@@ -315,32 +352,46 @@ cdef class XFilter(PathEngine):
 
     cdef int check_candidates(self, XFilterScratch scratch, int32_t entry, int32_t level) except -1 nogil:
         """Checks a candidate list; copies that are promoted meanwhile are not due at this level."""
-        cdef const vector[int32_t]* candidates = &self.candidates[entry]
-        cdef const PathNode* node
-        cdef Promoted copy
         cdef size_t copies = scratch.promoted[entry].size()
+        cdef const Promoted* copy
         cdef size_t i
-        scratch.counts[CANDIDATES_CHECKED] += candidates.size() + copies
-        for i in range(candidates.size()):
-            node = &self.path_nodes[candidates[0][i]]
-            if level == node.distance or (node.unbounded and level > node.distance):
-                if not self.has_decided(scratch, node.path):
-                    if not node.has_prefix or self.prefix_holds(scratch, node, level):
-                        self.passes(scratch, candidates[0][i], level)
+        self.check_first_nodes(scratch, self.candidates[entry], level)
+        scratch.counts[CANDIDATES_CHECKED] += copies
         for i in range(copies):
-            copy = scratch.promoted[entry][i]
-            if level == copy.level or (level > copy.level and self.path_nodes[copy.node].unbounded):
+            copy = &scratch.promoted[entry][i]
+            if is_due(copy.due, level) and scratch.passed_at[copy.node] != scratch.event:
+                scratch.passed_at[copy.node] = scratch.event
                 if not self.has_decided(scratch, self.path_nodes[copy.node].path):
                     self.passes(scratch, copy.node, level)
+        return 0
+
+    cdef int check_first_nodes(self, XFilterScratch scratch, const CandidateList& found,
+                               int32_t level) except -1 nogil:
+        """The candidates that are always there, a group at a time."""
+        cdef const Candidate* candidate = found.candidates.data()
+        cdef const Candidate* end = candidate + found.candidates.size()
+        cdef const Candidate* end_of_group
+        cdef symbol_t above = scratch.names[level - 1]
+        cdef int64_t spared = 0
+        while candidate < end:
+            end_of_group = candidate + candidate.alike
+            if not is_due(candidate.due, level) or (candidate.above != ANY and candidate.above != above):
+                spared += candidate.alike - 1
+                candidate = end_of_group
+            while candidate < end_of_group:
+                if candidate.node >= 0 and not self.has_decided(scratch, candidate.path):
+                    if candidate.prefix == NO_PREFIX or self.prefix_holds(
+                            scratch, found.prefixes.data() + candidate.prefix, candidate.step, level):
+                        self.passes(scratch, candidate.node, level)
+                candidate += 1
+        scratch.counts[CANDIDATES_CHECKED] += found.candidates.size() - spared
+        scratch.counts[CHECKS_SPARED] += spared
         return 0
 
     cdef int passes(self, XFilterScratch scratch, int32_t node, int32_t level) except -1 nogil:
         """A path node is satisfied by the element or condition at hand: promotes the next one."""
         cdef const PathNode* at = &self.path_nodes[node]
         cdef const PathNode* following
-        if scratch.passed_at[node] == scratch.event:
-            return 0
-        scratch.passed_at[node] = scratch.event
         if at.next < 0:
             scratch.counts[PATHS_MATCHED] += 1
             if not self.in_twig(at.path):
@@ -349,21 +400,21 @@ cdef class XFilter(PathEngine):
             return self.path_matched(scratch, at.path)
         following = &self.path_nodes[at.next]
         scratch.counts[PROMOTIONS] += 1
-        scratch.promoted[following.entry].push_back(Promoted(at.next, level + following.distance))
+        scratch.promoted[following.entry].push_back(
+            Promoted(at.next, (level + following.distance) * 2 + following.unbounded))
         scratch.promotions.push_back(following.entry)
         return 0
 
     cdef inline bint has_decided(self, XFilterScratch scratch, int32_t path) noexcept nogil:
         return scratch.is_decided[path >> 6] >> (path & 63) & 1
 
-    cdef bint prefix_holds(self, XFilterScratch scratch, const PathNode* pivot, int32_t level) noexcept nogil:
-        """Whether the steps before the pivot are on the open path above it.
+    cdef bint prefix_holds(self, XFilterScratch scratch, const PathStep* steps, int32_t step,
+                           int32_t level) noexcept nogil:
+        """Whether the steps before `step`, the pivot's, are on the open path above it.
 
         Upwards, each step takes the first element that will do; where one does not, the last `//` passed is tried one
         element further up. That is enough: what is left above a `//` only gets less the further up it goes.
         """
-        cdef const PathStep* steps = self.path_steps[pivot.path].data()
-        cdef int32_t step = pivot.step
         cdef int32_t retry_step = -1
         cdef int32_t retry_level = 0
         scratch.counts[PREFIXES_CHECKED] += 1

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint16_t
 from libcpp.vector cimport vector
 
+from xsift.engines.xtrie.probes cimport Probe, ProbeLists
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.pattern cimport Pattern
@@ -8,6 +9,7 @@ from xsift.xpath.pattern cimport Pattern
 cdef enum:
     DOCUMENT = 0             # row 0: the document, parent of every root substring, matched at level 0 alone
     ROOT = 0                 # node 0: the trie's root
+    LEAF = -1
     MAX_STEPS = 65535        # of a pattern, so that levels and ranks take two bytes
 
 cdef enum RowFlag:
@@ -17,17 +19,17 @@ cdef enum RowFlag:
     WAITS = 8      # a `*` of which start tags must be told: a leaf, or one with such a `*` below it
 
 cdef struct Row:  # 32 bytes: half a cache line
-    # The paper's 5-tuple.
+    # The paper's 5-tuple, but for Next: the rows of a substring are listed by their probes.
     int32_t parent_row        # the row of the parent substring, less than this one's; DOCUMENT for a root substring
     uint16_t level_min        # of the relative level to the parent substring: at least 1
     uint16_t flags            # UNBOUNDED or not gives the maximum of the relative level
     uint16_t rank             # which child of its parent it is, from 1
     uint16_t num_child
-    int32_t next              # the next row of the same substring (of a `*`: below the same one), 0 at the end
     # What incremental updates and unordered matching need besides.
-    int32_t previous          # the row before it in that chain, 0 at the start
+    int32_t place             # of its probe in the list that it is in
     int32_t previous_sibling  # the sibling of rank - 1; the last one for rank 1; itself if there is no other
     int32_t substring         # the trie node of its substring; of a `*`: of its parent's, ROOT below the document
+    int32_t levels            # where the run keeps the levels at which it is matched; LEAF if that is not needed
     int32_t pattern           # the key of its expression, -1 for a row that is free
 
 
@@ -35,10 +37,13 @@ cdef struct TrieNode:
     int32_t parent        # of a free node: the next free one
     symbol_t symbol       # the label of the edge that leads here
     int32_t children      # edges out of here
-    int32_t alpha         # substring pointer: the first row of this substring's chain, 0 if there is none
-    int32_t last_leaf     # the last leaf substring's row in the chain, 0 if there is none: leaves come first
-    int32_t last          # the last row of the chain
-    int32_t stars         # first of the chained WAITS rows below this substring, 0 if there is none
+    # The substring pointer alpha: the rows of this substring, of which nothing is kept that is not looked at.
+    int32_t leaves        # list of the rows that are leaf substrings, NO_LIST if there is none
+    int32_t inner         # list of the others; NO_LIST if there is none, or if probing is lazy
+    int32_t stars         # list of the WAITS rows right below this substring, NO_LIST if there is none
+    int32_t rows          # of this substring; that makes its nodes worth keeping ...
+    int32_t inner_rows    # ... and so many of them are not leaf substrings
+    int32_t levels        # lazy: where the run keeps the levels at which it is met, if there are inner rows
     int32_t beta          # max-suffix pointer: the node of the longest proper suffix of this label that is a node's
     int32_t suffix_of     # some node whose beta this is, -1 if there is none. The root has a list a symbol instead.
     int32_t next_same     # the next node with the same beta (below the root: and the same symbol), -1 at the end
@@ -79,6 +84,11 @@ cdef class Trie:
 
 cdef class SubstringTable:
     cdef vector[Row] rows               # row 0 is DOCUMENT; the rows of an expression are consecutive
+    cdef ProbeLists probes
+    cdef bint eager                     # whether rows that are no leaf substrings are listed, too
+    # Whose levels the run keeps: each row's (eager), or each inner substring's (lazy), these numbered without gaps.
+    cdef int32_t substring_levels       # how many numbers were given; 0 is the document's
+    cdef vector[int32_t] free_levels
     cdef vector[int32_t] first_row      # by key: the first of its rows; 0 for a key that is free
     cdef vector[int32_t] free_keys
     cdef int32_t free_rows
@@ -91,10 +101,16 @@ cdef class SubstringTable:
     cdef int remove_pattern(self, int32_t key, Trie trie) except -1
     cdef size_t bytes(self)
 
-    cdef bint is_chained(self, int32_t row) except -1
-    cdef int chain(self, int32_t row, Trie trie) except -1
-    cdef int unchain(self, int32_t row, Trie trie) except -1
+    cdef int32_t* list_of(self, int32_t row, Trie trie) except? NULL
+    cdef Probe probe_of(self, int32_t row)
+    cdef int32_t append_probe(self, int32_t row, Trie trie) except -2
+    cdef int arrange(self, int32_t number) except -1
+    cdef int enlist(self, int32_t row, Trie trie) except -1
+    cdef int unlist(self, int32_t row, Trie trie) except -1
+    cdef int count_row(self, int32_t row, Trie trie, int change) except -1
+    cdef int32_t new_levels(self) except -1
     cdef int count_kinds(self, int32_t key, int change) except -1
     cdef int rearrange(self, Trie trie) except -1
+    cdef int relist(self, Trie trie) except -1
     cdef int move_pattern(self, int32_t key, vector[Row]* arranged) except -1
     cdef int32_t end_of(self, int32_t row) except -1

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from libcpp.vector cimport vector
 
+from xsift.engines.xtrie.probes cimport NO_LIST, Probe, ProbeList, ProbeLists
 from xsift.native.tables cimport pack
 from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
 from xsift.xpath.symbols cimport ANY, Symbols
@@ -54,7 +55,7 @@ cdef class Trie:
     def __cinit__(self):
         self.free_node = -1
         self.node_count = 1
-        self.nodes.push_back(TrieNode(-1, 0, 0, 0, 0, 0, 0, ROOT, -1, -1, -1))
+        self.nodes.push_back(TrieNode(-1, 0, 0, NO_LIST, NO_LIST, NO_LIST, 0, 0, LEAF, ROOT, -1, -1, -1))
 
     cdef int32_t insert(self, const vector[symbol_t]& substring) except -1:
         """The node of a substring, made if it is new."""
@@ -69,7 +70,7 @@ cdef class Trie:
     cdef int prune(self, int32_t node) except -1:
         """Removes a node that is of no use any more, and those above it that this makes useless."""
         cdef int32_t parent, other
-        while node != ROOT and self.nodes[node].children == 0 and self.nodes[node].alpha == 0:
+        while node != ROOT and self.nodes[node].children == 0 and self.nodes[node].rows == 0:
             while self.nodes[node].suffix_of >= 0:
                 other = self.nodes[node].suffix_of
                 self.unlink_beta(other)
@@ -87,7 +88,7 @@ cdef class Trie:
 
     cdef int32_t add_node(self, int32_t parent, symbol_t symbol) except -1:
         cdef int32_t node = self.free_node
-        cdef TrieNode made = TrieNode(parent, symbol, 0, 0, 0, 0, 0, ROOT, -1, -1, -1)
+        cdef TrieNode made = TrieNode(parent, symbol, 0, NO_LIST, NO_LIST, NO_LIST, 0, 0, LEAF, ROOT, -1, -1, -1)
         cdef int32_t beta = ROOT
         if parent != ROOT:
             beta = self.advance(self.nodes[parent].beta, symbol)
@@ -176,15 +177,15 @@ cdef class Trie:
             node = self.nodes[node].parent
         return tuple(reversed(names))
 
-    def describe(self, Symbols symbols):
-        """All nodes as `TrieLabel`, by label."""
+    def describe(self, Symbols symbols, dict first_rows):
+        """All nodes as `TrieLabel`, by label; `first_rows` gives the alpha of the nodes of substrings."""
         cdef int32_t node
         free = set()
         node = self.free_node
         while node >= 0:
             free.add(node)
             node = self.nodes[node].parent
-        return sorted(TrieLabel(self.label(node, symbols), self.nodes[node].alpha,
+        return sorted(TrieLabel(self.label(node, symbols), first_rows.get(node, 0),
                                 self.label(self.nodes[node].beta, symbols))
                       for node in range(<int32_t>self.nodes.size()) if node not in free)
 
@@ -193,7 +194,9 @@ cdef class SubstringTable:
     """One row for each substring of each expression."""
 
     def __cinit__(self):
-        self.rows.push_back(Row(0, 0, 0, 0, 0, 0, 0, 0, ROOT, -1))
+        self.probes = ProbeLists()
+        self.substring_levels = 1
+        self.rows.push_back(Row(0, 0, 0, 0, 0, 0, 0, ROOT, 0, -1))
 
     cdef int32_t add_pattern(self, Pattern pattern, Trie trie) except -1:
         """Appends the rows of the pattern's simple decomposition; returns the pattern's key."""
@@ -207,9 +210,9 @@ cdef class SubstringTable:
             self.first_row.push_back(0)
         self.first_row[key] = first
         decompose(pattern, key, &self.rows, trie)
-        # Descending, so that a chain has a pattern's later substrings before its earlier ones.
-        for row in range(<int32_t>self.rows.size() - 1, first - 1, -1):
-            self.chain(row, trie)
+        for row in range(first, <int32_t>self.rows.size()):
+            self.count_row(row, trie, 1)
+            self.enlist(row, trie)
         self.pattern_count += 1
         self.count_kinds(key, 1)
         if self.rows.size() > ENOUGH and <int32_t>self.rows.size() > self.arranged_rows + self.arranged_rows // 4:
@@ -221,9 +224,10 @@ cdef class SubstringTable:
         cdef int32_t end = self.end_of(first)
         cdef int32_t row
         self.count_kinds(key, -1)
-        # Descending: a `*` leaves the chain of its parent's substring before that substring goes.
+        # Descending: a `*` leaves the list below its parent's substring before that substring goes.
         for row in range(end - 1, first - 1, -1):
-            self.unchain(row, trie)
+            self.unlist(row, trie)
+            self.count_row(row, trie, -1)
             self.rows[row].pattern = -1
         self.free_rows += end - first
         self.first_row[key] = 0
@@ -233,64 +237,97 @@ cdef class SubstringTable:
             self.rearrange(trie)
         return 0
 
-    cdef int chain(self, int32_t row, Trie trie) except -1:
-        """Puts a row into its chain: leaves at the end of the leaves, others at the end of all."""
+    cdef int32_t* list_of(self, int32_t row, Trie trie) except? NULL:
+        """The number of the list that a row's probe is in; NULL if nobody will look it up.
+
+        Of `*`s only those that wait are looked up, right below a substring or the document.
+        """
         cdef Row* at = &self.rows[row]
-        cdef TrieNode* node
-        cdef int32_t after
-        if not self.is_chained(row):
-            return 0
-        node = &trie.nodes[at.substring]
+        cdef TrieNode* node = &trie.nodes[at.substring]
         if at.flags & STAR:
-            at.next = node.stars
-            node.stars = row
-            if at.next:
-                self.rows[at.next].previous = row
-            return 0
-        after = node.last_leaf if at.num_child == 0 else node.last
-        at.previous = after
-        if after:
-            at.next = self.rows[after].next
-            self.rows[after].next = row
-        else:
-            at.next = node.alpha
-            node.alpha = row
-        if at.next:
-            self.rows[at.next].previous = row
-        else:
-            node.last = row
+            if at.flags & WAITS and not self.rows[at.parent_row].flags & STAR:
+                return &node.stars
+            return NULL
         if at.num_child == 0:
-            node.last_leaf = row
+            return &node.leaves
+        return &node.inner if self.eager else NULL
+
+    cdef Probe probe_of(self, int32_t row):
+        cdef Row* at = &self.rows[row]
+        cdef Row* parent = &self.rows[at.parent_row]
+        cdef int32_t asked = at.parent_row if parent.flags & STAR else parent.levels
+        return Probe(asked, at.level_min, at.flags & UNBOUNDED | parent.flags & STAR, 1, row, at.pattern)
+
+    cdef int32_t append_probe(self, int32_t row, Trie trie) except -2:
+        """Appends a row's probe to its list; gives the list's number."""
+        cdef int32_t* number = self.list_of(row, trie)
+        cdef vector[Probe]* probes
+        if number == NULL:
+            return NO_LIST
+        if number[0] == NO_LIST:
+            number[0] = self.probes.new_list()
+        probes = &self.probes.lists[number[0]].probes
+        self.rows[row].place = <int32_t>probes.size()
+        probes.push_back(self.probe_of(row))
+        return number[0]
+
+    cdef int arrange(self, int32_t number) except -1:
+        cdef const vector[Probe]* probes
+        cdef int32_t place
+        self.probes.arrange(number)
+        probes = &self.probes.lists[number].probes
+        for place in range(<int32_t>probes.size()):
+            self.rows[probes[0][place].row].place = place
         return 0
 
-    cdef int unchain(self, int32_t row, Trie trie) except -1:
-        cdef Row* at = &self.rows[row]
-        cdef TrieNode* node
-        if not self.is_chained(row):
+    cdef int enlist(self, int32_t row, Trie trie) except -1:
+        """Adds a row to the list in which it is looked up, if it is."""
+        cdef int32_t number = self.append_probe(row, trie)
+        if number != NO_LIST and self.probes.is_grown(number):
+            self.arrange(number)
+        return 0
+
+    cdef int unlist(self, int32_t row, Trie trie) except -1:
+        """Takes a row out of its list."""
+        cdef int32_t* number = self.list_of(row, trie)
+        cdef ProbeList* found
+        if number == NULL:
             return 0
-        node = &trie.nodes[at.substring]
-        if at.next:
-            self.rows[at.next].previous = at.previous
-        elif not at.flags & STAR:
-            node.last = at.previous
-        if at.previous:
-            self.rows[at.previous].next = at.next
-        elif at.flags & STAR:
-            node.stars = at.next
-        else:
-            node.alpha = at.next
-        if node.last_leaf == row:
-            node.last_leaf = at.previous
-        if not at.flags & STAR:
-            trie.prune(at.substring)
+        found = &self.probes.lists[number[0]]
+        found.probes[self.rows[row].place].pattern = -1
+        found.gone += 1
+        if found.gone == <int32_t>found.probes.size():
+            self.probes.free_list(number[0])
+            number[0] = NO_LIST
+        elif found.gone * 4 > <int32_t>found.probes.size():
+            self.arrange(number[0])
         return 0
 
-    cdef bint is_chained(self, int32_t row) except -1:
-        """All but some `*`s are: only those that wait, and right below a substring or the document."""
+    cdef int count_row(self, int32_t row, Trie trie, int change) except -1:
+        """Tells the trie of a row that comes or goes, and finds a place for the levels at which it is matched."""
         cdef Row* at = &self.rows[row]
-        if not at.flags & STAR:
-            return True
-        return at.flags & WAITS != 0 and not self.rows[at.parent_row].flags & STAR
+        cdef TrieNode* node = &trie.nodes[at.substring]
+        if at.flags & STAR:
+            return 0
+        node.rows += change
+        if at.num_child:
+            node.inner_rows += change
+            if node.inner_rows == 0:
+                self.free_levels.push_back(node.levels)
+                node.levels = LEAF
+            elif node.levels == LEAF:
+                node.levels = self.new_levels()
+            at.levels = row if self.eager else node.levels
+        return trie.prune(at.substring)
+
+    cdef int32_t new_levels(self) except -1:
+        cdef int32_t number = self.substring_levels
+        if self.free_levels.size():
+            number = self.free_levels.back()
+            self.free_levels.pop_back()
+        else:
+            self.substring_levels += 1
+        return number
 
     cdef int count_kinds(self, int32_t key, int change) except -1:
         cdef int32_t row
@@ -304,23 +341,23 @@ cdef class SubstringTable:
         return 0
 
     cdef int rearrange(self, Trie trie) except -1:
-        """Puts the rows in an order in which chains go forward through memory, without gaps.
+        """Puts the rows in the order of the probes of leaf substrings, without gaps.
 
-        The order of the expressions in the table is arbitrary, says the paper. But where a chain jumps about, each
-        look-up is a cache miss: lazy probing takes twice the time at 100,000 patterns. So expressions with the same
-        leaf substring come one after the other, and all chains follow the table.
+        The order of the expressions in the table is arbitrary, says the paper. But where the rows of a group that is
+        found to be reachable are all over the table, each is a cache miss.
         """
         cdef vector[Row] arranged
-        cdef int32_t row, first, end
-        cdef size_t i
+        cdef int32_t first, end
+        cdef size_t i, j
+        cdef vector[Probe]* probes
         arranged.reserve(self.rows.size() - self.free_rows)
         arranged.push_back(self.rows[DOCUMENT])
         for i in range(trie.nodes.size()):
-            row = trie.nodes[i].alpha
-            while row and self.rows[row].num_child == 0:
-                self.move_pattern(self.rows[row].pattern, &arranged)
-                row = self.rows[row].next
-            trie.nodes[i].alpha = trie.nodes[i].last_leaf = trie.nodes[i].last = trie.nodes[i].stars = 0
+            if trie.nodes[i].leaves != NO_LIST:
+                self.probes.arrange(trie.nodes[i].leaves)
+                probes = &self.probes.lists[trie.nodes[i].leaves].probes
+                for j in range(probes.size()):
+                    self.move_pattern(probes[0][j].pattern, &arranged)
         for i in range(self.first_row.size()):
             self.move_pattern(<int32_t>i, &arranged)
         self.rows.swap(arranged)
@@ -329,11 +366,21 @@ cdef class SubstringTable:
             first = end
             end = self.end_of(first)
             self.first_row[self.rows[first].pattern] = first
-            for row in range(end - 1, first - 1, -1):
-                self.rows[row].next = self.rows[row].previous = 0
-                self.chain(row, trie)
         self.free_rows = 0
         self.arranged_rows = <int32_t>self.rows.size()
+        return self.relist(trie)
+
+    cdef int relist(self, Trie trie) except -1:
+        """Makes all probes anew: rows have other numbers now."""
+        cdef int32_t number, row
+        cdef size_t i
+        self.probes = ProbeLists()
+        for i in range(trie.nodes.size()):
+            trie.nodes[i].leaves = trie.nodes[i].inner = trie.nodes[i].stars = NO_LIST
+        for row in range(1, <int32_t>self.rows.size()):
+            self.append_probe(row, trie)
+        for number in range(<int32_t>self.probes.lists.size()):
+            self.arrange(number)
         return 0
 
     cdef int move_pattern(self, int32_t key, vector[Row]* arranged) except -1:
@@ -348,6 +395,7 @@ cdef class SubstringTable:
             copy = self.rows[row]
             copy.parent_row += shift if copy.parent_row != DOCUMENT else 0
             copy.previous_sibling += shift
+            copy.levels += shift if self.eager and copy.levels != LEAF else 0
             arranged.push_back(copy)
         self.first_row[key] = -1
         return 0
@@ -360,19 +408,34 @@ cdef class SubstringTable:
         return row
 
     cdef size_t bytes(self):
-        return (self.rows.capacity() * sizeof(Row)
-                + (self.first_row.capacity() + self.free_keys.capacity()) * sizeof(int32_t))
+        return (self.rows.capacity() * sizeof(Row) + self.probes.bytes()
+                + (self.first_row.capacity() + self.free_keys.capacity() + self.free_levels.capacity())
+                * sizeof(int32_t))
+
+    def chains(self):
+        """By trie node: the rows of its substring in the paper's order: leaf substrings first, so that alpha and Next
+        are the first and the following one."""
+        cdef int32_t row
+        chains = {}
+        live = [row for row in range(1, <int32_t>self.rows.size())
+                if self.rows[row].pattern >= 0 and not self.rows[row].flags & STAR]
+        for row in sorted(live, key=lambda row: self.rows[<int32_t>row].num_child > 0):
+            chains.setdefault(self.rows[row].substring, []).append(row)
+        return chains
 
     def describe(self, Trie trie, Symbols symbols):
         """All rows as `SubstringRow`."""
+        following = {}
+        for chain in self.chains().values():
+            following.update(zip(chain, chain[1:]))
         described = []
         for index in range(1, <int32_t>self.rows.size()):
             row = self.rows[index]
             if row.pattern >= 0:
                 substring = ("*",) if row.flags & STAR else trie.label(row.substring, symbols)
                 level_max = None if row.flags & UNBOUNDED else row.level_min
-                described.append(SubstringRow(index, row.pattern, substring, row.parent_row,
-                                              (row.level_min, level_max), row.rank, row.num_child, row.next))
+                described.append(SubstringRow(index, row.pattern, substring, row.parent_row, (row.level_min, level_max),
+                                              row.rank, row.num_child, following.get(index, 0)))
         return described
 
 
@@ -421,7 +484,7 @@ cdef bint has_ordered_children(Pattern pattern, int32_t step):
 
 cdef Row row_of_step(Pattern pattern, int32_t step, const vector[int32_t]& row_of, Trie trie):
     """The row whose last step this is. Rank and siblings are filled in later."""
-    cdef Row row = Row(DOCUMENT, 0, 0, 0, 0, 0, 0, 0, ROOT, -1)
+    cdef Row row = Row(DOCUMENT, 0, 0, 0, 0, 0, 0, ROOT, LEAF, -1)
     cdef vector[symbol_t] upwards
     cdef vector[symbol_t] substring
     cdef int32_t above = step
