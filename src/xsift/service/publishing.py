@@ -1,0 +1,401 @@
+"""From documents to deliveries. What is published is matched at once in a bounded pool, then stored together with what
+it was found to be for, in one transaction. So the answer to a publisher means: stored, matched, and on its way.
+
+The pool takes documents from a queue that is fair: owners take turns, so one who publishes a great deal delays
+himself. When the queue is full, publishers are told to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import to_json
+
+import xsift
+from xsift.errors import DocumentError, StorageError, XsiftError
+from xsift.service.activity import Activity
+from xsift.service.live_set import Found, LiveSet, Snapshot
+from xsift.service.metrics import Metrics
+from xsift.service.settings import Matching
+from xsift.service.store.deliveries import (
+    Broken,
+    Delivery,
+    Outcome,
+    Publication,
+    error_fields,
+    store_broken,
+    store_publications,
+)
+from xsift.service.store.numbers import MOST_AT_ONCE, Numbers, document_id
+from xsift.service.store.writer import Batched, Writer
+
+__all__ = ["Incoming", "Overloaded", "Publisher", "Receipt"]
+
+log = logging.getLogger("xsift.service.publishing")
+
+BATCH = 32  # documents that a thread of the pool takes at a time
+KEPT_OF_BROKEN = 64 << 10  # bytes of a broken document that are kept for people to look at
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A document that somebody publishes."""
+
+    body: bytes
+    label: str = ""
+    encoding: str | None = None
+
+
+@dataclass(slots=True)
+class Receipt:
+    """What a publisher is told of one document."""
+
+    id: str
+    label: str
+    matches: list[bytes]
+    """The entries of the publisher's own subscriptions that matched, each a JSON object."""
+    error: XsiftError | None = None
+
+
+class Overloaded(XsiftError):
+    """More documents wait than there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__("overloaded", "too many documents wait to be matched", hint="publish it again in a second")
+
+
+@dataclass(slots=True)
+class _Job:
+    """A publication on its way through the pool."""
+
+    owner: str
+    documents: list[Incoming]
+    key: str | None
+    source: str
+    sees_all: bool
+    answer: Callable[[list[Receipt] | None, bool, BaseException | None], None]
+    bytes: int
+    received: float = field(default_factory=time.time)
+    started: float = field(default_factory=time.perf_counter)
+    receipts: list[Receipt] = field(default_factory=list)
+    publication: Publication | None = None
+
+
+class _FairQueue:
+    """Jobs under way: bounded, and taken from one owner after the other."""
+
+    def __init__(self, most_documents: int, most_bytes: int) -> None:
+        self._most_documents, self._most_bytes = most_documents, most_bytes
+        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._changed = threading.Condition()
+        self._closed = False
+        self.documents = self.bytes = 0
+
+    def put(self, job: _Job) -> None:
+        with self._changed:
+            if self._closed:
+                raise StorageError("closed", "the server is stopping", hint="publish it again in a moment")
+            # A job that is larger than the queue is taken when the queue is empty.
+            room = self.documents + len(job.documents) <= self._most_documents
+            if self.documents and not (room and self.bytes + job.bytes <= self._most_bytes):
+                raise Overloaded
+            self._waiting.setdefault(job.owner, deque()).append(job)
+            self.documents += len(job.documents)
+            self.bytes += job.bytes
+            self._changed.notify()
+
+    def take(self) -> list[_Job]:
+        """The next jobs, about BATCH documents; none when the queue was closed."""
+        jobs: list[_Job] = []
+        with self._changed:
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            taken = 0
+            while self._waiting and taken < BATCH:
+                owner, waiting = self._waiting.popitem(last=False)
+                job = waiting.popleft()
+                if waiting:
+                    self._waiting[owner] = waiting
+                jobs.append(job)
+                taken += len(job.documents)
+        return jobs
+
+    def release(self, job: _Job) -> None:
+        """A job was answered: until then it takes room, so that what waits for the disk is bounded too."""
+        with self._changed:
+            self.documents -= len(job.documents)
+            self.bytes -= job.bytes
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+class Publisher:
+    """The pool, and the way from it to the store."""
+
+    def __init__(
+        self,
+        live_set: LiveSet,
+        writer: Writer,
+        numbers: Numbers,
+        metrics: Metrics,
+        settings: Matching,
+        activity: Activity,
+        deliver: Callable[[list[Delivery]], None],
+    ) -> None:
+        self._live_set = live_set
+        self._writer = writer
+        self._numbers = numbers
+        self._metrics = metrics
+        self._slow_seconds = settings.slow_milliseconds / 1000
+        self._activity = activity
+        self._deliver = deliver
+        self._queue = _FairQueue(settings.waiting_documents, settings.waiting_bytes)
+        self._threads = [
+            threading.Thread(target=self._work, name=f"xsift-match-{number}", daemon=True)
+            for number in range(settings.threads)
+        ]
+        self._jobs: Batched[_Job] = Batched(self._store, self._stored)
+        self._broken: Batched[Broken] = Batched(store_broken, lambda items, result, error: None)
+        self.on_slow: Callable[[Snapshot, Incoming, str, float], None] = lambda *arguments: None
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Matches what waits, then stops. Close the writer after it."""
+        self._queue.close()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    @property
+    def waiting(self) -> int:
+        """Documents under way: not matched yet, or not durable yet."""
+        return self._queue.documents
+
+    # In
+
+    async def publish(
+        self,
+        owner: str,
+        documents: list[Incoming],
+        *,
+        key: str | None = None,
+        source: str = "http",
+        sees_all: bool = False,
+    ) -> tuple[list[Receipt], bool]:
+        """Publishes documents, all or none of those that are not broken. Returns once they are durable: a receipt
+        each, and whether they had been published before with this key.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[tuple[list[Receipt], bool]] = loop.create_future()
+
+        def resolve(receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result((receipts or [], replayed))
+
+        def answer(receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(resolve, receipts, replayed, error)
+
+        self._submit(owner, documents, key, source, sees_all, answer)
+        return await future
+
+    def publish_blocking(
+        self, owner: str, documents: list[Incoming], *, key: str | None = None, source: str
+    ) -> list[Receipt]:
+        """The same, for a thread that can wait."""
+        done = threading.Event()
+        outcome: list[Any] = []
+
+        def answer(receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
+            outcome.extend((receipts, error))
+            done.set()
+
+        self._submit(owner, documents, key, source, False, answer)
+        done.wait()
+        if outcome[1] is not None:
+            raise outcome[1]
+        return outcome[0] or []
+
+    def _submit(
+        self, owner: str, documents: list[Incoming], key: str | None, source: str, sees_all: bool, answer: Any
+    ) -> None:
+        if not 1 <= len(documents) <= MOST_AT_ONCE:
+            raise ValueError(f"{len(documents)} documents at once; from 1 to {MOST_AT_ONCE}")
+        size = sum(len(document.body) for document in documents)
+        self._queue.put(_Job(owner, documents, key, source, sees_all, answer, size))
+
+    # The pool
+
+    def _work(self) -> None:
+        while jobs := self._queue.take():
+            try:
+                self._match(jobs)
+            except Exception as error:  # a mistake of ours: these documents fail, the pool lives on
+                log.exception("matching failed")
+                for job in jobs:
+                    self._answer(job, None, False, error)
+
+    def _answer(self, job: _Job, receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
+        self._queue.release(job)
+        job.answer(receipts, replayed, error)
+
+    def _match(self, jobs: list[_Job]) -> None:
+        snapshot = self._live_set.snapshot
+        began = time.perf_counter()
+        for job in jobs:
+            self._metrics.queue_seconds.observe(began - job.started)
+        for job in jobs:
+            self._match_job(job, snapshot)
+        stored = []
+        for job in jobs:
+            if any(receipt.error is None for receipt in job.receipts):
+                stored.append(job)
+            else:
+                self._answer(job, job.receipts, False, None)
+        if stored:
+            self._writer.add(self._jobs, stored)
+
+    def _match_job(self, job: _Job, snapshot: Snapshot) -> None:
+        documents = [xsift.Document(item.body, encoding=item.encoding) for item in job.documents]
+        started = time.perf_counter()
+        found = snapshot.match(documents)
+        seconds = (time.perf_counter() - started) / len(documents)
+        first = self._numbers.take(len(documents))
+        outcomes = []
+        for number, (incoming, result) in enumerate(zip(job.documents, found, strict=True), first):
+            outcome = Outcome(number, incoming.label, incoming.body, incoming.encoding, result.error)
+            receipt = Receipt(document_id(number), incoming.label, [], result.error)
+            if result.error is None:
+                self._address(outcome, receipt, result, snapshot, job)
+            self._metrics.match_seconds.observe(seconds)
+            outcomes.append(outcome)
+            job.receipts.append(receipt)
+        job.publication = Publication(job.owner, outcomes, job.received, job.key)
+        self._note(job, snapshot, found, seconds)
+
+    def _address(
+        self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: _Job
+    ) -> None:
+        """One delivery a subscriber, with all of its subscriptions that matched."""
+        outcome.matches = len(result.caught)
+        entries: dict[int, list[bytes]] = {}
+        whole: set[int] = set()
+        for caught in result.caught:
+            subscriber = snapshot.subscriber(caught.place)
+            entry = snapshot.entry(caught.place)
+            if caught.nodes:
+                entry += b',"fragments":' + to_json([_fragment(node, outcome) for node in caught.nodes])
+            entry += b"}"
+            entries.setdefault(subscriber, []).append(entry)
+            if snapshot.wants_document(caught.place):
+                whole.add(subscriber)
+            if job.sees_all or snapshot.owner(caught.place) == job.owner:
+                receipt.matches.append(entry)
+        head = {"id": receipt.id, "label": outcome.label, "received": job.received, "size": len(outcome.body)}
+        start = b'"document":' + to_json(head) + b',"matches":['
+        outcome.deliveries = [
+            (subscriber, start + b",".join(found) + b"]", subscriber in whole) for subscriber, found in entries.items()
+        ]
+
+    def _note(self, job: _Job, snapshot: Snapshot, found: Sequence[Found], seconds: float) -> None:
+        broken = []
+        matched = [snapshot.row(caught.place) for result in found for caught in result.caught]
+        failed = [snapshot.row(place) for result in found for place in result.failures]
+        self._activity.count(matched, failed)
+        for incoming, receipt, result in zip(job.documents, job.receipts, found, strict=True):
+            if result.error is not None:
+                error = result.error if isinstance(result.error, DocumentError) else DocumentError("failed", str(result.error))
+                self._metrics.broken.labels(error.code).inc()
+                number = int(receipt.id, 16)
+                start = incoming.body[:KEPT_OF_BROKEN]
+                told = {"id": receipt.id, "owner": job.owner, "label": incoming.label, "received": job.received}
+                self._activity.tell({**told, "size": len(incoming.body), "error": error_fields(error)})
+                broken.append(
+                    Broken(job.owner, number, incoming.label, job.received, len(incoming.body), start, error)
+                )
+            if result.failures:
+                self._metrics.failures.inc(len(result.failures))
+                for place, failure in list(result.failures.items())[:10]:
+                    log.warning(
+                        "a subscription could not be decided",
+                        extra={"document": receipt.id, "subscription": _name(snapshot, place), "reason": str(failure)},
+                    )
+            if seconds > self._slow_seconds:
+                self._metrics.slow.inc()
+                self.on_slow(snapshot, incoming, receipt.id, seconds)
+        if broken:
+            self._writer.add(self._broken, broken)
+
+    # Out
+
+    def _store(self, connection: Any, jobs: list[_Job]) -> None:
+        store_publications(connection, [job.publication for job in jobs if job.publication is not None])
+
+    def _stored(self, jobs: list[_Job], _result: Any, error: BaseException | None) -> None:
+        """In the writer's thread, once it is durable."""
+        if error is not None:
+            for job in jobs:
+                self._answer(job, None, False, error)
+            return
+        made: list[Delivery] = []
+        now = time.perf_counter()
+        for job in jobs:
+            publication = job.publication
+            assert publication is not None
+            if publication.error is None and not publication.replayed:
+                made += publication.made
+                self._count(job, publication, now)
+        if made:
+            self._deliver(made)
+        for job in jobs:
+            publication = job.publication
+            assert publication is not None
+            for outcome, receipt in zip(publication.outcomes, job.receipts, strict=True):
+                receipt.id = document_id(outcome.number)  # of the first time, if it is a repetition
+            self._answer(job, job.receipts, publication.replayed, publication.error)
+
+    def _count(self, job: _Job, publication: Publication, now: float) -> None:
+        good = [outcome for outcome in publication.outcomes if outcome.error is None]
+        self._metrics.documents.labels(job.source).inc(len(good))
+        self._metrics.bytes.inc(sum(len(outcome.body) for outcome in good))
+        self._metrics.matches.inc(sum(outcome.matches for outcome in good))
+        self._metrics.deliveries.inc(len(publication.made))
+        self._metrics.publish_seconds.observe(now - job.started)
+        for outcome in good:
+            self._activity.tell(
+                {
+                    "id": document_id(outcome.number),
+                    "owner": job.owner,
+                    "label": outcome.label,
+                    "received": job.received,
+                    "size": len(outcome.body),
+                    "matches": outcome.matches,
+                }
+            )
+
+
+def _name(snapshot: Snapshot, place: int) -> str:
+    return (snapshot.entry(place) + b"}").decode()
+
+
+def _fragment(node: Any, outcome: Outcome) -> dict[str, Any]:
+    text = outcome.body[node.start : node.end].decode(outcome.encoding or "utf-8", "replace")
+    return {"path": node.path, "xml": text}
