@@ -24,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds this subcommand's options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("action", nargs="*", metavar="keys …", help="make, list or revoke API keys instead of serving")
+    parser.add_argument(
+        "action", nargs="*", metavar="keys …", help="make, list or revoke API keys instead of serving"
+    )
     parser.add_argument("--config", metavar="FILE", help="settings (TOML); options on the command line go before it")
     parser.add_argument("--host", help="where to listen; default: 127.0.0.1")
     parser.add_argument("--port", type=int, help="default: 8080; 0 for any that is free")

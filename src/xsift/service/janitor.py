@@ -91,10 +91,14 @@ class Janitor:
                 )
                 if dropped:
                     self._metrics.dropped.inc(dropped)
-                    log.warning("deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": dropped})
+                    log.warning(
+                        "deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": dropped}
+                    )
 
     async def _clean(self) -> None:
-        query = select(documents.c.number).order_by(documents.c.number.desc()).offset(self._settings.documents).limit(1)
+        query = (
+            select(documents.c.number).order_by(documents.c.number.desc()).offset(self._settings.documents).limit(1)
+        )
         horizon = await self._reads.run(lambda connection: connection.scalar(query))
         receipts = time.time() - self._settings.receipts_hours * 3600
         keep_from = 0 if horizon is None else int(horizon) + 1

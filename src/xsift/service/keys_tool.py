@@ -27,7 +27,9 @@ def _database(settings: Settings) -> Database:
 def add_key(settings: Settings, owner: str, roles: list[str], name: str) -> tuple[str, str]:
     """Makes a key; returns its id and the key."""
     if not owner or len(owner) > 200 or "/" in owner or not owner.isprintable():
-        raise XsiftError("bad-owner", f"{owner!r} cannot be an owner", hint="1 to 200 printable characters, without /")
+        raise XsiftError(
+            "bad-owner", f"{owner!r} cannot be an owner", hint="1 to 200 printable characters, without /"
+        )
 
     def work(connection: Connection) -> tuple[str, str]:
         if "admin" not in roles and not keys.any_keys(connection):

@@ -4,9 +4,7 @@ A keeper thread asks the store what changed after the version it has, compiles t
 what did not change is shared by both. Whoever changed something waits for the snapshot that has it, so that what was
 answered is matched by the next document. Other servers look every `POLL_SECONDS`.
 
-Subscriptions lie on shelves, a matcher each. Those that want fragments have shelves of their own, because for them nodes
-are selected, which costs more. And two that mean different namespaces by the same prefix cannot be on the same shelf.
-Nearly always there is one shelf of each kind.
+Subscriptions that want fragments are a set of their own: for them nodes are selected, which costs more.
 """
 
 from __future__ import annotations
@@ -18,10 +16,11 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import pyarrow as pa
 from pydantic_core import to_json
 from sqlalchemy import Connection, Row
 
@@ -37,7 +36,6 @@ log = logging.getLogger("xsift.service.live_set")
 POLL_SECONDS = 0.05
 CHUNK = 1000  # rows compiled at a time: the kernels keep the interpreter to themselves meanwhile
 MOST_CHANGES = 20_000  # rows between two snapshots: bounds how long a change waits behind an import
-MOST_SHELVES = 8  # then all is put into as few as will do
 MOST_GONE = 100_000  # rows that were removed, and more than are live: then all is compiled anew without them
 
 
@@ -57,6 +55,8 @@ class Found:
     error: XsiftError | None = None
     failures: dict[int, XsiftError] = field(default_factory=dict)
     """By place: subscriptions that could not be decided on this document."""
+    evaluated: dict[int, float] = field(default_factory=dict)
+    """By place: the seconds that subscriptions took which the index could not decide."""
 
 
 class Snapshot:
@@ -76,9 +76,13 @@ class Snapshot:
                 if match.error is not None:
                     result.error = match.error
                     continue
-                result.failures |= {int(id): error for id, error in match.failures.items()}
+                if match.failures:
+                    result.failures |= {int(id): error for id, error in match.failures.items()}
+                if match.evaluated:
+                    result.evaluated |= {int(id): seconds for id, seconds in match.evaluated.items()}
                 if selects and select and len(match):
-                    result.caught += [Caught(int(id), nodes) for id, nodes in matcher.select(document).items()]
+                    nodes = matcher.select(document, failures={})  # of those that failed we know
+                    result.caught += [Caught(int(id), found) for id, found in nodes.items()]
                 else:
                     result.caught += [Caught(int(id)) for id in match.ids]
         return found
@@ -110,15 +114,6 @@ class Snapshot:
         return sizes
 
 
-class _Shelf:
-    """Subscriptions that one matcher serves."""
-
-    def __init__(self, namespaces: Mapping[str, str], selects: bool, residuals: Literal["verify", "refuse"]) -> None:
-        self.namespaces = dict(namespaces)
-        self.selects = selects
-        self.set = xsift.Subscriptions(namespaces=namespaces, residuals=residuals)
-
-
 class _Compiled:
     """Rows of the store, compiled, and what is delivered with a match of each. A place is the number of a row here;
     places are in the order of rows.
@@ -134,38 +129,22 @@ class _Compiled:
         self.counts: dict[str, int] = {}
         self.gone = 0
         self.refused: dict[int, XsiftError] = {}
-        self._on_shelf = array("H")
+        self._selects = bytearray()
         self._removed = bytearray()
         self._owner_names: dict[str, str] = {}
-        self.shelves: list[_Shelf] = [self._new_shelf({}, False)]
-
-    def _new_shelf(self, namespaces: Mapping[str, str], selects: bool) -> _Shelf:
-        return _Shelf(namespaces, selects, self._residuals)
-
-    def plan(self, mappings: Iterable[tuple[Mapping[str, str], bool]]) -> None:
-        """Makes shelves for the namespaces that are used, as few as will do."""
-        for namespaces, selects in mappings:
-            for shelf in self.shelves:
-                if shelf.selects == selects and _agree(shelf.namespaces, namespaces):
-                    shelf.namespaces |= namespaces
-                    break
-            else:
-                self.shelves.append(self._new_shelf(namespaces, selects))
-        self.shelves = [self._new_shelf(shelf.namespaces, shelf.selects) for shelf in self.shelves]
+        self.sets = (xsift.Subscriptions(residuals=residuals), xsift.Subscriptions(residuals=residuals))
 
     def add(self, rows: Iterable[Row[Any]]) -> None:
-        batches: dict[int, list[tuple[str, str, bool]]] = {}
+        batches: tuple[list[tuple[str, Row[Any]]], ...] = ([], [])
         for row in rows:
-            shelf = self._shelf_for(row.namespaces, row.deliver == "fragments")
-            batches.setdefault(shelf, []).append((str(self._append(row, shelf)), row.xpath, row.ordered))
-        for shelf, batch in batches.items():
+            batches[row.deliver == "fragments"].append((str(self._append(row)), row))
+        for set_, batch in zip(self.sets, batches, strict=True):
             for begin in range(0, len(batch), CHUNK):
-                failed = self.shelves[shelf].set.add_many(batch[begin : begin + CHUNK], errors="collect")
-                for id, error in failed:
+                for id, error in set_.add_many(_arrow(batch[begin : begin + CHUNK]), errors="collect"):
                     self._refuse(int(id), error)
                 time.sleep(0)  # others may have the interpreter now
 
-    def _append(self, row: Row[Any], shelf: int) -> int:
+    def _append(self, row: Row[Any]) -> int:
         owner = self._owner_names.setdefault(row.owner, row.owner)
         self.counts[owner] = self.counts.get(owner, 0) + 1
         self.rows.append(row.row)
@@ -173,16 +152,9 @@ class _Compiled:
         self.wholes.append(row.deliver == "document")
         self.entries.append(to_json({"id": row.id, "labels": row.labels, "metadata": row.metadata})[:-1])
         self.owners.append(owner)
-        self._on_shelf.append(shelf)
+        self._selects.append(row.deliver == "fragments")
         self._removed.append(0)
         return len(self.rows) - 1
-
-    def _shelf_for(self, namespaces: Mapping[str, str], selects: bool) -> int:
-        for number, shelf in enumerate(self.shelves):
-            if shelf.selects == selects and namespaces.items() <= shelf.namespaces.items():
-                return number
-        self.shelves.append(self._new_shelf(namespaces, selects))
-        return len(self.shelves) - 1
 
     def _refuse(self, place: int, error: XsiftError) -> None:
         self.refused[place] = error
@@ -197,17 +169,25 @@ class _Compiled:
             self.gone += 1
             self.counts[self.owners[place]] -= 1
             if self.refused.pop(place, None) is None:
-                self.shelves[self._on_shelf[place]].set.remove(str(place))
+                self.sets[self._selects[place]].remove(str(place))
 
     def snapshot(self, version: int, engine: str, limits: xsift.Limits) -> Snapshot:
-        # The first shelf is asked even if it is empty: a broken document is one without subscriptions, too.
-        used = [shelf for number, shelf in enumerate(self.shelves) if number == 0 or len(shelf.set)]
-        matchers = [(shelf.set.matcher(engine, limits=limits), shelf.selects) for shelf in used]
+        # The first set is asked even if it is empty: a document is broken whether anybody wants it or not.
+        used = [(set_, bool(number)) for number, set_ in enumerate(self.sets) if number == 0 or len(set_)]
+        matchers = [(set_.matcher(engine, limits=limits), selects) for set_, selects in used]
         return Snapshot(version, matchers, self)
 
 
-def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    return all(one.get(prefix, uri) == uri for prefix, uri in other.items())
+def _arrow(batch: Sequence[tuple[str, Row[Any]]]) -> pa.Table:
+    columns = {
+        "id": pa.array([id for id, _ in batch], pa.large_string()),
+        "xpath": pa.array([row.xpath for _, row in batch], pa.large_string()),
+        "ordered": pa.array([row.ordered for _, row in batch], pa.bool_()),
+    }
+    if any(row.namespaces for _, row in batch):
+        mappings = [list(row.namespaces.items()) for _, row in batch]
+        columns["namespaces"] = pa.array(mappings, pa.map_(pa.string(), pa.string()))
+    return pa.table(columns)
 
 
 class LiveSet:
@@ -253,7 +233,6 @@ class LiveSet:
         compiled = _Compiled(self._residuals)
         with self._database.connect() as connection, connection.begin():
             version = store.current_version(connection)
-            compiled.plan(store.distinct_namespaces(connection))
             for rows in store.live_rows(connection):
                 compiled.add(rows)
         self._compiled = compiled
@@ -309,7 +288,7 @@ class LiveSet:
         self._compiled.add(changes.added)
         self._swap(changes.version)
         self.observe(time.perf_counter() - started)
-        if len(self._compiled.shelves) > MOST_SHELVES or self._compiled.gone > max(MOST_GONE, self._snapshot.size):
+        if self._compiled.gone > max(MOST_GONE, self._snapshot.size):
             self.load()
         return True
 

@@ -28,7 +28,9 @@ class Metrics:
         self.bytes = counter("document_bytes", "Bytes of documents that were stored")
         self.broken = counter("broken_documents", "Documents that were refused", "code")
         self.matches = counter("matches", "Subscriptions that matched a document, all documents together")
-        self.candidates = counter("candidates", "Subscriptions that the index could not decide, and that were evaluated")
+        self.candidates = counter(
+            "candidates", "Subscriptions that the index could not decide, and that were evaluated"
+        )
         self.failures = counter("match_failures", "Subscriptions that could not be decided on a document")
         self.slow = counter("slow_documents", "Documents whose matching took longer than the slow log allows")
         self.match_seconds = histogram("match", "Matching one document")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 import xsift
 from xsift.errors import DocumentError, StorageError, XsiftError
@@ -42,6 +42,7 @@ __all__ = ["Incoming", "Overloaded", "Publisher", "Receipt"]
 log = logging.getLogger("xsift.service.publishing")
 
 BATCH = 32  # documents that a thread of the pool takes at a time
+SLOWEST_NAMED = 5
 KEPT_OF_BROKEN = 64 << 10  # bytes of a broken document that are kept for people to look at
 
 
@@ -167,7 +168,6 @@ class Publisher:
         ]
         self._jobs: Batched[_Job] = Batched(self._store, self._stored)
         self._broken: Batched[Broken] = Batched(store_broken, lambda items, result, error: None)
-        self.on_slow: Callable[[Snapshot, Incoming, str, float], None] = lambda *arguments: None
 
     def start(self) -> None:
         for thread in self._threads:
@@ -239,6 +239,8 @@ class Publisher:
     ) -> None:
         if not 1 <= len(documents) <= MOST_AT_ONCE:
             raise ValueError(f"{len(documents)} documents at once; from 1 to {MOST_AT_ONCE}")
+        for document in documents:
+            document.label = document.label.replace("\x00", "")  # PostgreSQL has no such character
         size = sum(len(document.body) for document in documents)
         self._queue.put(_Job(owner, documents, key, source, sees_all, answer, size))
 
@@ -277,7 +279,7 @@ class Publisher:
         documents = [xsift.Document(item.body, encoding=item.encoding) for item in job.documents]
         started = time.perf_counter()
         found = snapshot.match(documents)
-        seconds = (time.perf_counter() - started) / len(documents)
+        seconds = (time.perf_counter() - started) / len(documents)  # of a batch: what each took on average
         first = self._numbers.take(len(documents))
         outcomes = []
         for number, (incoming, result) in enumerate(zip(job.documents, found, strict=True), first):
@@ -291,9 +293,7 @@ class Publisher:
         job.publication = Publication(job.owner, outcomes, job.received, job.key)
         self._note(job, snapshot, found, seconds)
 
-    def _address(
-        self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: _Job
-    ) -> None:
+    def _address(self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: _Job) -> None:
         """One delivery a subscriber, with all of its subscriptions that matched."""
         outcome.matches = len(result.caught)
         entries: dict[int, list[bytes]] = {}
@@ -312,7 +312,8 @@ class Publisher:
         head = {"id": receipt.id, "label": outcome.label, "received": job.received, "size": len(outcome.body)}
         start = b'"document":' + to_json(head) + b',"matches":['
         outcome.deliveries = [
-            (subscriber, start + b",".join(found) + b"]", subscriber in whole) for subscriber, found in entries.items()
+            (subscriber, start + b",".join(found) + b"]", subscriber in whole)
+            for subscriber, found in entries.items()
         ]
 
     def _note(self, job: _Job, snapshot: Snapshot, found: Sequence[Found], seconds: float) -> None:
@@ -322,7 +323,11 @@ class Publisher:
         self._activity.count(matched, failed)
         for incoming, receipt, result in zip(job.documents, job.receipts, found, strict=True):
             if result.error is not None:
-                error = result.error if isinstance(result.error, DocumentError) else DocumentError("failed", str(result.error))
+                error = (
+                    result.error
+                    if isinstance(result.error, DocumentError)
+                    else DocumentError("failed", str(result.error))
+                )
                 self._metrics.broken.labels(error.code).inc()
                 number = int(receipt.id, 16)
                 start = incoming.body[:KEPT_OF_BROKEN]
@@ -336,13 +341,43 @@ class Publisher:
                 for place, failure in list(result.failures.items())[:10]:
                     log.warning(
                         "a subscription could not be decided",
-                        extra={"document": receipt.id, "subscription": _name(snapshot, place), "reason": str(failure)},
+                        extra={
+                            "document": receipt.id,
+                            "subscription": _name(snapshot, place),
+                            "reason": str(failure),
+                        },
                     )
+            self._metrics.candidates.inc(len(result.evaluated))
             if seconds > self._slow_seconds:
-                self._metrics.slow.inc()
-                self.on_slow(snapshot, incoming, receipt.id, seconds)
+                self._log_slow(snapshot, incoming, receipt, result, seconds)
         if broken:
             self._writer.add(self._broken, broken)
+
+    def _log_slow(
+        self, snapshot: Snapshot, incoming: Incoming, receipt: Receipt, result: Found, seconds: float
+    ) -> None:
+        """Names the document, and the subscriptions that took the time."""
+        self._metrics.slow.inc()
+        slowest = sorted(result.evaluated.items(), key=lambda item: -item[1])[:SLOWEST_NAMED]
+        log.warning(
+            "slow document",
+            extra={
+                "document": receipt.id,
+                "label": incoming.label,
+                "bytes": len(incoming.body),
+                "milliseconds": round(seconds * 1000, 1),
+                "matches": len(result.caught),
+                "candidates": len(result.evaluated),
+                "slowest": [
+                    {
+                        "owner": snapshot.owner(place),
+                        "subscription": from_json(snapshot.entry(place) + b"}")["id"],
+                        "milliseconds": round(taken * 1000, 1),
+                    }
+                    for place, taken in slowest
+                ],
+            },
+        )
 
     # Out
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+import uvloop
 from sqlalchemy import Connection
 
 import xsift
@@ -61,13 +62,13 @@ def run(settings: Settings) -> int:
     sys.setswitchinterval(SWITCH_SECONDS)
     with contextlib.closing(_open_database(settings)) as database:
         _refuse_if_open_to_all(settings, database)
-        try:
-            import uvloop
-
-            asyncio.run(Server(settings, database).serve(), loop_factory=uvloop.new_event_loop)
-        except ImportError:  # there is none for this platform
-            asyncio.run(Server(settings, database).serve())
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings, database))
     return 0
+
+
+async def _serve(settings: Settings, database: Database) -> None:
+    await Server(settings, database).serve()
 
 
 def _open_database(settings: Settings) -> Database:
@@ -144,7 +145,18 @@ class Server:
         couriers = Couriers(senders, outbox, reads, writer, metrics, settings.webhooks, self._name)
         trials = ThreadPoolExecutor(max(2, settings.matching.threads), thread_name_prefix="xsift-trial")
         return Parts(
-            settings, database, writer, reads, live_set, publisher, outbox, couriers, webhooks, metrics, activity, trials
+            settings,
+            database,
+            writer,
+            reads,
+            live_set,
+            publisher,
+            outbox,
+            couriers,
+            webhooks,
+            metrics,
+            activity,
+            trials,
         )
 
     async def serve(self) -> None:
@@ -199,7 +211,9 @@ class Server:
             await asyncio.sleep(0.01)
         if serving.done():
             raise XsiftError(
-                "cannot-listen", f"{self._settings.host}:{self._settings.port} cannot be used", hint="is another server there?"
+                "cannot-listen",
+                f"{self._settings.host}:{self._settings.port} cannot be used",
+                hint="is another server there?",
             )
         port = server.servers[0].sockets[0].getsockname()[1]
         scheme = "https" if self._settings.tls.certificate else "http"

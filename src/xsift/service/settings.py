@@ -28,58 +28,58 @@ class Matching(_Section):
     engine: str = "auto"
     residuals: Literal["verify", "refuse"] = "verify"
     threads: int = Field(default_factory=lambda: max(1, min(8, (os.cpu_count() or 2) - 1)), ge=1, le=64)
-    waiting_documents: int = Field(10_000, ge=1)
+    waiting_documents: int = Field(default=10_000, ge=1)
     """Documents that may wait to be matched and stored; then publishers are told to come back (503)."""
-    waiting_bytes: int = Field(256 << 20, ge=1)
-    slow_milliseconds: float = Field(100, gt=0)
+    waiting_bytes: int = Field(default=256 << 20, ge=1)
+    slow_milliseconds: float = Field(default=100, gt=0)
     """A document that takes longer is named in the log, with the subscriptions that took it."""
-    document_depth: int = Field(1000, ge=1)
+    document_depth: int = Field(default=1000, ge=1)
 
 
 class OwnerLimits(_Section):
     """[limits]: what one owner may ask for."""
 
-    body_bytes: int = Field(16 << 20, ge=1)
+    body_bytes: int = Field(default=16 << 20, ge=1)
     """One document, or one request that is not streamed."""
-    upload_bytes: int = Field(1 << 30, ge=1)
+    upload_bytes: int = Field(default=1 << 30, ge=1)
     """A streamed request: many documents or subscriptions."""
-    documents_per_second: float = Field(0, ge=0)
+    documents_per_second: float = Field(default=0, ge=0)
     """0 for no limit."""
-    bytes_per_second: float = Field(0, ge=0)
-    subscriptions: int = Field(2_000_000, ge=0)
-    subscribers: int = Field(10_000, ge=0)
-    requests_at_once: int = Field(64, ge=1)
+    bytes_per_second: float = Field(default=0, ge=0)
+    subscriptions: int = Field(default=2_000_000, ge=0)
+    subscribers: int = Field(default=10_000, ge=0)
+    requests_at_once: int = Field(default=64, ge=1)
     """Requests of one owner that are worked on at a time; streams of events are not counted."""
-    streams: int = Field(2000, ge=1)
+    streams: int = Field(default=2000, ge=1)
     """Open streams of events."""
 
 
 class Keeping(_Section):
     """[keep]: what is kept, and how long."""
 
-    documents: int = Field(10_000, ge=0)
+    documents: int = Field(default=10_000, ge=0)
     """The latest documents are kept, whether somebody still needs them or not."""
-    deliveries_hours: float = Field(72, gt=0)
+    deliveries_hours: float = Field(default=72, gt=0)
     """A delivery that waits longer is dropped."""
-    backlog: int = Field(10_000, ge=1)
+    backlog: int = Field(default=10_000, ge=1)
     """The most deliveries that wait for a subscriber that does not say otherwise."""
-    largest_backlog: int = Field(1_000_000, ge=1)
-    receipts_hours: float = Field(24, gt=0)
+    largest_backlog: int = Field(default=1_000_000, ge=1)
+    receipts_hours: float = Field(default=24, gt=0)
     """How long an idempotency key is remembered."""
 
 
 class Webhooks(_Section):
     """[webhooks]"""
 
-    timeout_seconds: float = Field(15, gt=0)
-    attempts: int = Field(10, ge=1)
+    timeout_seconds: float = Field(default=15, gt=0)
+    attempts: int = Field(default=10, ge=1)
     """Then a delivery is a dead letter."""
-    first_retry_seconds: float = Field(1, gt=0)
-    longest_retry_seconds: float = Field(3600, gt=0)
-    breaker_failures: int = Field(5, ge=1)
+    first_retry_seconds: float = Field(default=1, gt=0)
+    longest_retry_seconds: float = Field(default=3600, gt=0)
+    breaker_failures: int = Field(default=5, ge=1)
     """So many failures in a row, of whatever delivery, and a host is left alone for a while."""
-    breaker_seconds: float = Field(30, gt=0)
-    at_once: int = Field(64, ge=1)
+    breaker_seconds: float = Field(default=30, gt=0)
+    at_once: int = Field(default=64, ge=1)
     """Requests that are under way at a time, to all subscribers together."""
     allow_networks: tuple[str, ...] = ()
     """Networks that are not public and may be called all the same: "127.0.0.0/8", "10.1.0.0/16"."""
@@ -110,7 +110,7 @@ class Folder(_Section):
 
     path: str = ""
     owner: str = "default"
-    poll_seconds: float = Field(0.5, gt=0)
+    poll_seconds: float = Field(default=0.5, gt=0)
 
 
 class Table(_Section):
@@ -119,7 +119,7 @@ class Table(_Section):
     path: str = ""
     direction: Literal["follow", "write"] = "follow"
     owner: str = "default"
-    poll_seconds: float = Field(1.0, gt=0)
+    poll_seconds: float = Field(default=1.0, gt=0)
 
 
 class Tls(_Section):
@@ -133,7 +133,7 @@ class Settings(_Section):
     """All of it."""
 
     host: str = "127.0.0.1"
-    port: int = Field(8080, ge=0, le=65535)
+    port: int = Field(default=8080, ge=0, le=65535)
     data: str = "xsift-data"
     database: str = ""
     """A URL; without one it is SQLite in the data folder."""
@@ -143,7 +143,7 @@ class Settings(_Section):
     """/metrics without a key."""
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    shutdown_seconds: float = Field(20, gt=0)
+    shutdown_seconds: float = Field(default=20, gt=0)
     hosts: tuple[str, ...] = ()
     """Names under which the server may be called, beside localhost; needed only while there is no key."""
     matching: Matching = Matching()
@@ -184,5 +184,7 @@ def read_settings(path: str | None, **overrides: Any) -> Settings:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise XsiftError(
-            "bad-config", f"{path or 'the command line'}: {where}: {first['msg']}", hint="docs/serve.md lists all settings"
+            "bad-config",
+            f"{path or 'the command line'}: {where}: {first['msg']}",
+            hint="docs/serve.md lists all settings",
         ) from error

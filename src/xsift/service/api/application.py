@@ -61,7 +61,9 @@ def _with_headers(response: Response) -> Response:
 
 
 async def _not_found(request: Request, _error: Exception) -> Response:
-    return _with_headers(problem_response(Problem(404, "unknown-path", "there is nothing here", hint="/docs lists what there is")))
+    return _with_headers(
+        problem_response(Problem(404, "unknown-path", "there is nothing here", hint="/docs lists what there is"))
+    )
 
 
 async def _wrong_method(request: Request, error: Exception) -> Response:

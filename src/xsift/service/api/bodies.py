@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from xsift.service.api.problems import Problem
 
-__all__ = ["charset_of", "media_type_of", "read_body", "read_json", "read_lines"]
+__all__ = ["charset_of", "media_type_of", "parse_json", "read_body", "read_json", "read_lines"]
 
 PIECE = 1 << 20  # bytes that are unpacked at a time
 ZSTD_SLICE = 256  # bytes: four of them can become 128 KB
@@ -110,7 +110,9 @@ async def _unpacked(request: Request, most: int) -> AsyncIterator[bytes]:
 
 
 def too_large(most: int) -> Problem:
-    return Problem(413, "too-large", f"the body is larger than {most:,} bytes", hint="the limit is the operator's: [limits]")
+    return Problem(
+        413, "too-large", f"the body is larger than {most:,} bytes", hint="the limit is the operator's: [limits]"
+    )
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -121,7 +123,11 @@ async def read_body(request: Request, most: int) -> bytes:
 
 async def read_json(request: Request, most: int) -> object:
     """The body as JSON."""
-    body = await read_body(request, most)
+    return parse_json(await read_body(request, most))
+
+
+def parse_json(body: bytes) -> object:
+    """JSON, or a problem that says where it is not."""
     try:
         return from_json(body)
     except ValueError as error:

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, null, select
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.responses import Response
 
 import xsift
-from xsift.errors import DocumentError, XsiftError
+from xsift.errors import XsiftError
 from xsift.service.api import models
-from xsift.service.api.bodies import charset_of, media_type_of, read_body, read_lines, too_large
-from xsift.service.api.problems import Problem, status_of
+from xsift.service.api.bodies import charset_of, media_type_of, parse_json, read_body, read_lines, too_large
+from xsift.service.api.problems import Problem
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.publishing import Incoming, Overloaded, Receipt
 from xsift.service.store import deliveries as store
@@ -180,7 +180,11 @@ async def _from_form(call: Call) -> AsyncIterator[Incoming | Problem]:
     limits = call.parts.settings.limits
     declared = call.request.headers.get("content-length", "")
     if not declared.isdigit() or int(declared) > limits.upload_bytes:
-        raise too_large(limits.upload_bytes) if declared else Problem(411, "no-length", "multipart needs a content-length")
+        raise (
+            too_large(limits.upload_bytes)
+            if declared
+            else Problem(411, "no-length", "multipart needs a content-length")
+        )
     try:
         form = await call.request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=limits.body_bytes)
     except MultiPartException as error:
@@ -265,19 +269,13 @@ async def get_document(call: Call) -> Response:
 
 
 def _find(connection: Connection, number: int, owner: str | None) -> Any:
-    for table in (documents, broken):
-        columns = [table.c.owner, table.c.received, table.c.size, table.c.body]
-        if table is documents:
-            columns.append(table.c.encoding)
+    kept = (documents.c.owner, documents.c.received, documents.c.size, documents.c.body, documents.c.encoding)
+    refused = (broken.c.owner, broken.c.received, broken.c.size, broken.c.body, null().label("encoding"))
+    for table, columns in ((documents, kept), (broken, refused)):
         row = connection.execute(select(*columns).where(table.c.number == number)).first()
         if row is not None and owner in (None, row.owner):
-            return row if table is documents else _WithoutEncoding(row)
+            return row
     raise XsiftError("unknown-document", "there is no such document, or it is no longer kept")
-
-
-class _WithoutEncoding:
-    def __init__(self, row: Any) -> None:
-        self.owner, self.received, self.size, self.body, self.encoding = *row, None
 
 
 # Trying
@@ -288,12 +286,7 @@ async def _trial(call: Call) -> tuple[models.TrialIn | None, xsift.Document]:
     most = call.parts.settings.limits.body_bytes
     body = await read_body(call.request, 2 * most)
     if media_type_of(call.request) == "application/json":
-        try:
-            trial = models.TrialIn.model_validate(from_json(body))
-        except ValueError as error:
-            if isinstance(error, BaseException) and type(error).__name__ == "ValidationError":
-                raise
-            raise Problem(400, "bad-json", f"the body is not JSON: {error}") from error
+        trial = models.TrialIn.model_validate(parse_json(body))
         return trial, xsift.Document(trial.xml)
     return None, xsift.Document(body, encoding=charset_of(call.request))
 
@@ -309,13 +302,13 @@ def _only(trial: models.TrialIn, call: Call, row: Any) -> tuple[xsift.Matcher, s
         id, xpath, ordered, namespaces = row.id, row.xpath, row.ordered, row.namespaces
     else:
         id, xpath, ordered, namespaces = "expression", trial.xpath or "", trial.ordered, trial.namespaces
-    return _matcher_of(call, [(id, xpath, ordered)], namespaces), id
+    return _matcher_of(call, [(id, xpath, ordered, namespaces)]), id
 
 
-def _matcher_of(call: Call, rows: list[tuple[str, str, bool]], namespaces: dict[str, str]) -> xsift.Matcher:
-    subscriptions_ = xsift.Subscriptions(namespaces=namespaces, residuals=call.parts.settings.matching.residuals)
-    for id, xpath, ordered in rows:
-        subscriptions_.add(id, xpath, ordered=ordered)
+def _matcher_of(call: Call, rows: list[tuple[str, str, bool, dict[str, str]]]) -> xsift.Matcher:
+    subscriptions_ = xsift.Subscriptions(residuals=call.parts.settings.matching.residuals)
+    for id, xpath, ordered, namespaces in rows:
+        subscriptions_.add(id, xpath, ordered=ordered, namespaces=namespaces)
     return subscriptions_.matcher(call.parts.settings.matching.engine)
 
 
@@ -387,19 +380,20 @@ async def select_nodes(call: Call) -> Response:
         return json_response({"matches": await in_trial(call, one)})
     rows = dict(await _own_matches(call, document))
     if len(rows) > MOST_SELECTED:
-        raise Problem(422, "too-many", f"{len(rows):,} subscriptions match", hint=f"nodes are selected for {MOST_SELECTED} at most")
+        raise Problem(
+            422,
+            "too-many",
+            f"{len(rows):,} subscriptions match",
+            hint=f"nodes are selected for {MOST_SELECTED} at most",
+        )
     texts = await call.parts.reads.run(lambda connection: _texts(connection, list(rows)))
 
     def all_of_them() -> list[dict[str, Any]]:
-        selected: dict[int, Any] = {}
-        groups: dict[str, list[Any]] = {}
-        for text in texts:
-            groups.setdefault(str(sorted(text.namespaces.items())), []).append(text)
-        for group in groups.values():
-            wanted = [(str(text.row), text.xpath, text.ordered) for text in group]
-            selected |= _matcher_of(call, wanted, group[0].namespaces).select(document)
+        wanted = [(str(text.row), text.xpath, text.ordered, text.namespaces) for text in texts]
+        selected = _matcher_of(call, wanted).select(document, failures={})
         return [
-            {**from_json(entry), "nodes": nodes_json(selected.get(str(row), ()), document)} for row, entry in rows.items()
+            {**from_json(entry), "nodes": nodes_json(selected.get(str(row), ()), document)}
+            for row, entry in rows.items()
         ]
 
     return json_response({"matches": await in_trial(call, all_of_them)})
@@ -417,7 +411,13 @@ def _texts(connection: Connection, rows: list[int]) -> list[Any]:
 def nodes_json(nodes: Any, document: xsift.Document) -> list[dict[str, Any]]:
     """Nodes as JSON: path, number, bytes, and the fragment."""
     return [
-        {"path": node.path, "number": node.number, "start": node.start, "end": node.end, "xml": fragment_of(node, document)}
+        {
+            "path": node.path,
+            "number": node.number,
+            "start": node.start,
+            "end": node.end,
+            "xml": fragment_of(node, document),
+        }
         for node in nodes
     ]
 
@@ -467,8 +467,3 @@ async def explain(call: Call) -> Response:
         }
 
     return json_response(await in_trial(call, work))
-
-
-def broken_answer(error: DocumentError) -> dict[str, Any]:
-    """A broken document among results."""
-    return {"status": status_of(error), **store.error_fields(error)}

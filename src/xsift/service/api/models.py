@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 __all__ = [
     "Acknowledgement",
@@ -33,8 +33,16 @@ __all__ = [
     "Version",
 ]
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f/\ud800-\udfff]+$")]
-"""Ids of subscriptions, subscribers and owners: anything that fits into a path."""
+
+
+def _fits_into_a_path(name: str) -> str:
+    if "/" in name or not name.isprintable():
+        raise ValueError("an id has 1 to 200 printable characters, and no /")
+    return name
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_fits_into_a_path)]
+"""Ids of subscriptions, subscribers and owners."""
 Text = Annotated[str, StringConstraints(max_length=1000)]
 Deliver = Literal["ids", "document", "fragments"]
 
@@ -47,11 +55,13 @@ class SubscriptionIn(_In):
     """A subscription: what it catches, what is delivered, and to whom."""
 
     xpath: str = Field(min_length=1, max_length=65_536, description="An XPath 1.0 expression.")
-    ordered: bool = Field(False, description="Whether the branches of the expression must be found in their order.")
-    namespaces: dict[Text, Text] = Field(default_factory=dict, max_length=100, description="Prefixes of the expression.")
-    subscriber: Name | None = Field(None, description="Who is told; default: the owner. It is made if it is not there.")
-    deliver: Deliver = Field(
-        "ids", description="ids: that it matched; document: the document too; fragments: the nodes that it selects."
+    ordered: bool = Field(default=False, description="Whether the branches of the expression must be found in their order.")
+    namespaces: dict[Text, Text] = Field(
+        default_factory=dict, max_length=100, description="Prefixes of the expression."
+    )
+    subscriber: Name | None = Field(default=None, description="Who is told; default: the owner. It is made if it is not there."
+    )
+    deliver: Deliver = Field(default="ids", description="ids: that it matched; document: the document too; fragments: the nodes that it selects."
     )
     labels: dict[Text, Text] = Field(default_factory=dict, max_length=50, description="To find it by.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Comes back with every match.")
@@ -61,7 +71,7 @@ class Line(SubscriptionIn):
     """A line of an import."""
 
     id: Name
-    owner: Name | None = Field(None, description="Whose it is; only an admin's import may name others.")
+    owner: Name | None = Field(default=None, description="Whose it is; only an admin's import may name others.")
 
 
 class SubscriptionOut(BaseModel):
@@ -77,10 +87,10 @@ class SubscriptionOut(BaseModel):
     version: int = Field(description="The version of the set from which on it is as it is.")
     changed: float = Field(description="When, in seconds since 1970.")
     changed_by: str
-    removed: float | None = Field(None, description="When it was removed or replaced; in histories only.")
+    removed: float | None = Field(default=None, description="When it was removed or replaced; in histories only.")
     removed_by: str | None = None
-    matches: int | None = Field(None, description="Documents that it matched in the last minutes, on this server.")
-    failures: int | None = Field(None, description="Documents on which it could not be decided, likewise.")
+    matches: int | None = Field(default=None, description="Documents that it matched in the last minutes, on this server.")
+    failures: int | None = Field(default=None, description="Documents on which it could not be decided, likewise.")
 
 
 class Collection(BaseModel):
@@ -96,7 +106,9 @@ class ImportReport(BaseModel):
     unchanged: int
     refused: int
     version: int
-    errors: list[dict[str, Any]] = Field(description="The first of those that were refused: line, id, code, detail, column, hint.")
+    errors: list[dict[str, Any]] = Field(
+        description="The first of those that were refused: line, id, code, detail, column, hint."
+    )
 
 
 class ExpressionIn(_In):
@@ -109,15 +121,15 @@ class Validation(BaseModel):
     valid: bool
     error: dict[str, Any] | None = None
     indexed: list[str] = Field(default_factory=list, description="Patterns, of which one must match.")
-    exact: bool = Field(True, description="Whether the index decides alone.")
-    evaluated: str = Field("", description="What is evaluated on the documents that pass the index.")
+    exact: bool = Field(default=True, description="Whether the index decides alone.")
+    evaluated: str = Field(default="", description="What is evaluated on the documents that pass the index.")
     reason: str = ""
     always: bool = False
     never: bool = False
 
 
 class PreviewIn(ExpressionIn):
-    documents: int = Field(1000, ge=1, le=10_000, description="How many of the latest documents are tried.")
+    documents: int = Field(default=1000, ge=1, le=10_000, description="How many of the latest documents are tried.")
 
 
 class Preview(BaseModel):
@@ -132,10 +144,10 @@ class SubscriberIn(_In):
     """Where deliveries go: they wait to be asked for (pull), are sent to a URL (webhook), or to a topic (kafka)."""
 
     kind: Literal["pull", "webhook", "kafka"] = "pull"
-    url: str | None = Field(None, max_length=2000)
-    secret: str | None = Field(None, max_length=200, description="whsec_…; one is made if none is given.")
-    topic: str | None = Field(None, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")
-    backlog: int | None = Field(None, ge=1, description="The most deliveries that wait; then the oldest are dropped.")
+    url: str | None = Field(default=None, max_length=2000)
+    secret: str | None = Field(default=None, max_length=200, description="whsec_…; one is made if none is given.")
+    topic: str | None = Field(default=None, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")
+    backlog: int | None = Field(default=None, ge=1, description="The most deliveries that wait; then the oldest are dropped.")
     state: Literal["active", "paused"] = "active"
 
     @model_validator(mode="after")
@@ -155,7 +167,7 @@ class SubscriberOut(BaseModel):
     kind: str
     url: str | None = None
     topic: str | None = None
-    secret: str | None = Field(None, description="Of a new webhook, this once.")
+    secret: str | None = Field(default=None, description="Of a new webhook, this once.")
     backlog: int
     state: str
     reason: str = Field(description="Why it ended, or what went wrong last.")
@@ -174,7 +186,7 @@ class Acknowledgement(_In):
 
 class Deliveries(BaseModel):
     deliveries: list[dict[str, Any]]
-    dropped: int = Field(0, description="Deliveries before these that were dropped from the backlog.")
+    dropped: int = Field(default=0, description="Deliveries before these that were dropped from the backlog.")
 
 
 class DeadLetter(BaseModel):
@@ -191,7 +203,8 @@ class DeadLetter(BaseModel):
 class PublishedDocument(BaseModel):
     id: str | None = None
     label: str = ""
-    matches: list[dict[str, Any]] | None = Field(None, description="With wait=matches: the caller's subscriptions that matched.")
+    matches: list[dict[str, Any]] | None = Field(default=None, description="With wait=matches: the caller's subscriptions that matched."
+    )
     error: dict[str, Any] | None = None
 
 
@@ -216,7 +229,7 @@ class TrialIn(_In):
     """A document with an expression, or with the id of a subscription; without either, the caller's subscriptions."""
 
     xml: str
-    xpath: str | None = Field(None, max_length=65_536)
+    xpath: str | None = Field(default=None, max_length=65_536)
     subscription: str | None = None
     ordered: bool = False
     namespaces: dict[Text, Text] = Field(default_factory=dict, max_length=100)
@@ -247,7 +260,7 @@ class Key(BaseModel):
     name: str
     created: float
     revoked: float | None = None
-    key: str | None = Field(None, description="The key itself, when it is made, and never again.")
+    key: str | None = Field(default=None, description="The key itself, when it is made, and never again.")
 
 
 class Session(BaseModel):

@@ -22,7 +22,11 @@ async def health(call: Call) -> Response:
 
 
 @routes.add(
-    "GET", "/readyz", "Whether documents are taken: the set is loaded, the disk takes writes.", gives="text/plain", statuses=(200, 503)
+    "GET",
+    "/readyz",
+    "Whether documents are taken: the set is loaded, the disk takes writes.",
+    gives="text/plain",
+    statuses=(200, 503),
 )
 async def readiness(call: Call) -> Response:
     parts = call.parts

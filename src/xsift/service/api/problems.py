@@ -33,7 +33,14 @@ class Problem(XsiftError):
     """An answer that is an error."""
 
     def __init__(
-        self, status: int, code: str, message: str, *, hint: str = "", headers: dict[str, str] | None = None, **more: Any
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        headers: dict[str, str] | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(code, message, hint=hint)
         self.status = status
@@ -62,7 +69,10 @@ def problem_response(error: BaseException) -> Response:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        body: dict[str, Any] = {"code": "bad-request", "detail": f"{where}: {first['msg']}" if where else first["msg"]}
+        body: dict[str, Any] = {
+            "code": "bad-request",
+            "detail": f"{where}: {first['msg']}" if where else first["msg"],
+        }
     elif isinstance(error, XsiftError):
         fields = error_fields(error)
         body = {"code": fields.pop("code"), "detail": fields.pop("message"), **fields, **getattr(error, "more", {})}

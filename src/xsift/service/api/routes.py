@@ -104,7 +104,9 @@ class Call:
         """One of some words in the query."""
         text = self.query(name) or default
         if text not in (default, *choices):
-            raise Problem(422, "bad-parameter", f"{name} is {text[:50]!r}", hint=f"one of {', '.join((default, *choices))}")
+            raise Problem(
+                422, "bad-parameter", f"{name} is {text[:50]!r}", hint=f"one of {', '.join((default, *choices))}"
+            )
         return text
 
     async def model(self, kind: type[Model], most: int = LARGEST_JSON) -> Model:
@@ -215,7 +217,10 @@ class _Endpoint:
         caller = await self._gate.caller(request)
         if not caller.roles & route.roles and not caller.is_admin:
             raise Problem(
-                403, "not-allowed", "this API key does not have the role", hint=f"it needs {' or '.join(sorted(route.roles))}"
+                403,
+                "not-allowed",
+                "this API key does not have the role",
+                hint=f"it needs {' or '.join(sorted(route.roles))}",
             )
         if route.streams:
             return await route.endpoint(Call(request, self._parts, self._gate, caller))
@@ -229,7 +234,9 @@ class _Endpoint:
         counter = self._counters.get(status)
         if counter is None:
             route = self._route
-            counter = self._counters[status] = self._parts.metrics.requests.labels(route.method, route.path, str(status))
+            counter = self._counters[status] = self._parts.metrics.requests.labels(
+                route.method, route.path, str(status)
+            )
         counter.inc()
 
 

@@ -114,7 +114,10 @@ class Gate:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in LOCAL and name not in self._settings.hosts and not self._settings.insecure:
             raise Problem(
-                421, "wrong-host", f"{name[:100]!r} is not a name of this server", hint="make an API key, or see `hosts`"
+                421,
+                "wrong-host",
+                f"{name[:100]!r} is not a name of this server",
+                hint="make an API key, or see `hosts`",
             )
 
     def _check_origin(self, request: Request) -> None:
@@ -137,7 +140,10 @@ class Gate:
         use = self.use(owner)
         if use.requests >= self._limits.requests_at_once:
             raise Problem(
-                429, "too-many-requests", f"{use.requests} requests of {owner!r} are under way", headers={"retry-after": "1"}
+                429,
+                "too-many-requests",
+                f"{use.requests} requests of {owner!r} are under way",
+                headers={"retry-after": "1"},
             )
         use.requests += 1
         return use

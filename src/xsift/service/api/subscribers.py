@@ -89,7 +89,9 @@ async def put(call: Call) -> Response:
         if there is None:
             number = connection.scalar(select(func.count()).select_from(table).where(table.c.owner == owner)) or 0
             if number >= settings.limits.subscribers:
-                raise Problem(429, "too-many-subscribers", f"{owner!r} may have {settings.limits.subscribers:,} subscribers")
+                raise Problem(
+                    429, "too-many-subscribers", f"{owner!r} may have {settings.limits.subscribers:,} subscribers"
+                )
         target: dict[str, Any] = {}
         if wanted.url is not None:
             before = there.target.get("secret") if there is not None else None
@@ -134,7 +136,11 @@ async def _find(call: Call) -> Row[Any]:
     "Subscribers by owner and id.",
     roles=["subscribe"],
     gives=models.Collection,
-    parameters=[OWNER, Parameter("most", "At most 1,000.", {"type": "integer"}), Parameter("after", "The `next` of the page before.")],
+    parameters=[
+        OWNER,
+        Parameter("most", "At most 1,000.", {"type": "integer"}),
+        Parameter("after", "The `next` of the page before."),
+    ],
 )
 async def list_subscribers(call: Call) -> Response:
     most, owner = call.number("most", 100, 1, 1000), call.owner_or_all()
@@ -351,7 +357,11 @@ async def acknowledge(call: Call) -> Response:
     "Deliveries that were given up, the latest first.",
     roles=["subscribe"],
     gives=models.Collection,
-    parameters=[OWNER, Parameter("subscriber", "Of one subscriber."), Parameter("most", "At most 1,000.", {"type": "integer"})],
+    parameters=[
+        OWNER,
+        Parameter("subscriber", "Of one subscriber."),
+        Parameter("most", "At most 1,000.", {"type": "integer"}),
+    ],
 )
 async def dead_letters(call: Call) -> Response:
     owner, most, named = call.owner_or_all(), call.number("most", 100, 1, 1000), call.query("subscriber")
@@ -366,7 +376,9 @@ async def dead_letters(call: Call) -> Response:
 
 def _delivery_of(row: Any) -> Delivery:
     body = bytes(row.body or b"")
-    return Delivery(row.subscriber, row.place, row.document, row.at, bytes(row.content), row.whole, body, row.encoding)
+    return Delivery(
+        row.subscriber, row.place, row.document, row.at, bytes(row.content), row.whole, body, row.encoding
+    )
 
 
 def _dead(row: Any) -> dict[str, Any]:
@@ -412,7 +424,9 @@ async def replay(call: Call) -> Response:
     def work(connection: Connection) -> None:
         deliveries.exhume(connection, row.subscriber, row.place)
         if subscriber.state == "ended":
-            connection.execute(update(table).where(table.c.number == subscriber.number).values(reason=subscriber.reason))
+            connection.execute(
+                update(table).where(table.c.number == subscriber.number).values(reason=subscriber.reason)
+            )
         keys.note(connection, call.caller, "replay-dead-letter", subscriber.owner, id)
 
     await call.parts.writer.run(work)

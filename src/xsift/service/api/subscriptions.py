@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, Row, select
 from starlette.responses import Response, StreamingResponse
 
 import xsift
-from xsift.errors import XPathError, XsiftError
+from xsift.errors import XsiftError
 from xsift.service.api import models
 from xsift.service.api.bodies import read_lines
 from xsift.service.api.documents import NDJSON, in_trial
@@ -72,20 +73,17 @@ def shown(row: Row[Any], call: Call | None = None) -> dict[str, Any]:
 
 def _check(rows: Sequence[tuple[str, str, bool, dict[str, str]]], residuals: Any) -> dict[int, XsiftError]:
     """By their place, the expressions that cannot be used. They are compiled as the live set will compile them."""
-    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for place, (_, _, _, namespaces) in enumerate(rows):
-        groups.setdefault(tuple(sorted(namespaces.items())), []).append(place)
-    refused: dict[int, XsiftError] = {}
-    for mapping, places in groups.items():
-        try:
-            trial = xsift.Subscriptions(namespaces=dict(mapping), residuals=residuals)
-        except (XsiftError, ValueError) as error:
-            problem = error if isinstance(error, XsiftError) else XPathError("bad-namespace", str(error))
-            refused |= dict.fromkeys(places, problem)
-            continue
-        wanted = [(str(place), rows[place][1], rows[place][2]) for place in places]
-        refused |= {int(id): error for id, error in trial.add_many(wanted, errors="collect")}
-    return refused
+    trial = xsift.Subscriptions(residuals=residuals)
+    columns = {
+        "id": [str(place) for place in range(len(rows))],
+        "xpath": [row[1] for row in rows],
+        "ordered": [row[2] for row in rows],
+    }
+    table = pa.table(columns)
+    if any(row[3] for row in rows):
+        mappings = pa.array([list(row[3].items()) for row in rows], pa.map_(pa.string(), pa.string()))
+        table = table.append_column("namespaces", mappings)
+    return {int(id): error for id, error in trial.add_many(table, errors="collect")}
 
 
 def _named(error: XsiftError, id: str) -> XsiftError:
@@ -121,7 +119,9 @@ async def put(call: Call) -> Response:
     def work(connection: Connection) -> tuple[store.Put, Row[Any]]:
         result = store.put_many(connection, owner, [subscription], call.caller.actor)
         if result.added or result.replaced:
-            keys.note(connection, call.caller, "put-subscription", owner, id, xpath=wanted.xpath, version=result.version)
+            keys.note(
+                connection, call.caller, "put-subscription", owner, id, xpath=wanted.xpath, version=result.version
+            )
         return result, store.get(connection, owner, id)
 
     result, found = await call.parts.writer.run(work)
@@ -146,7 +146,10 @@ def _check_limit(call: Call, owner: str, more: int) -> None:
     most = call.parts.settings.limits.subscriptions
     if call.parts.live_set.count(owner) + more > most:
         raise Problem(
-            429, "too-many-subscriptions", f"{owner!r} may have {most:,} subscriptions", hint="remove some, or ask the operator"
+            429,
+            "too-many-subscriptions",
+            f"{owner!r} may have {most:,} subscriptions",
+            hint="remove some, or ask the operator",
         )
 
 
@@ -270,7 +273,9 @@ async def _export(call: Call, filters: dict[str, Any]) -> AsyncIterator[bytes]:
     everybody = filters["owner"] is None
     while True:
         place = after
-        rows = await call.parts.reads.run(lambda connection: store.page(connection, after=place, most=1000, **filters))
+        rows = await call.parts.reads.run(
+            lambda connection: store.page(connection, after=place, most=1000, **filters)
+        )
         if not rows:
             return
         after = (rows[-1].owner, rows[-1].id)
@@ -326,7 +331,9 @@ class _Import:
             except ValidationError as error:
                 found = error.errors(include_url=False)[0]
                 where = ".".join(str(part) for part in found["loc"])
-                self._refuse(number, None, Problem(422, "bad-line", f"{where}: {found['msg']}" if where else found["msg"]))
+                self._refuse(
+                    number, None, Problem(422, "bad-line", f"{where}: {found['msg']}" if where else found["msg"])
+                )
             except XsiftError as error:
                 self._refuse(number, parsed.id, error)
         residuals = self.call.parts.settings.matching.residuals
@@ -360,7 +367,9 @@ class _Import:
 async def import_subscriptions(call: Call) -> Response:
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in NDJSON:
-        raise Problem(415, "bad-type", f"{kind[:100]!r} is not taken here", hint="application/x-ndjson, a subscription a line")
+        raise Problem(
+            415, "bad-type", f"{kind[:100]!r} is not taken here", hint="application/x-ndjson, a subscription a line"
+        )
     importing = _Import(call, call.owner())
     waiting: list[bytes] = []
     async for lines in read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE):
@@ -400,9 +409,7 @@ async def validate(call: Call) -> Response:
 
 def _validation(wanted: models.ExpressionIn, call: Call) -> dict[str, Any]:
     try:
-        trial = xsift.Subscriptions(
-            namespaces=wanted.namespaces, residuals=call.parts.settings.matching.residuals
-        )
+        trial = xsift.Subscriptions(namespaces=wanted.namespaces, residuals=call.parts.settings.matching.residuals)
         trial.add("expression", wanted.xpath, ordered=wanted.ordered)
     except (XsiftError, ValueError) as error:
         fields = deliveries_store.error_fields(error) if isinstance(error, XsiftError) else {"message": str(error)}
@@ -475,7 +482,10 @@ def _latest(connection: Connection, owner: str | None, before: int | None, most:
     "Versions of the set, the latest first: who changed how many subscriptions, and when.",
     roles=["admin"],
     gives=models.Collection,
-    parameters=[Parameter("most", "At most 1,000.", {"type": "integer"}), Parameter("after", "The `next` of the page before.")],
+    parameters=[
+        Parameter("most", "At most 1,000.", {"type": "integer"}),
+        Parameter("after", "The `next` of the page before."),
+    ],
 )
 async def versions(call: Call) -> Response:
     most = call.number("most", 100, 1, 1000)

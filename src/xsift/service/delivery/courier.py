@@ -33,7 +33,9 @@ log = logging.getLogger("xsift.service.delivery")
 
 ACKNOWLEDGE_EVERY = 50  # deliveries; what was sent after the last time is sent again after a crash, with the same ids
 IDLE_SECONDS = 5.0  # a courier without work goes home
-LOOK_SECONDS = 1.0  # how often somebody looks for work that was not told of: other servers', paused ones', after a crash
+LOOK_SECONDS = (
+    1.0  # how often somebody looks for work that was not told of: other servers', paused ones', after a crash
+)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ class Couriers:
     async def _look_for_work(self) -> None:
         while True:
             with contextlib.suppress(Exception):  # the database is away, or full: the next look will tell
-                self._ours = await self._writer.run(lambda connection: leases.take(connection, "couriers", self._server))
+                self._ours = await self._writer.run(
+                    lambda connection: leases.take(connection, "couriers", self._server)
+                )
                 if self._ours:
                     found = await self._reads.run(_numbers)
                     self._known = {number for number, _ in found}
@@ -219,7 +223,9 @@ class Couriers:
             self._metrics.retries.labels(sender.kind).inc()
             values = {"attempts": attempts, "retry_at": retry_at, "reason": verdict.reason[:500]}
             await self._persist(
-                lambda connection: connection.execute(update(table).where(table.c.number == row.number).values(**values))
+                lambda connection: connection.execute(
+                    update(table).where(table.c.number == row.number).values(**values)
+                )
             )
         return attempts, retry_at
 
@@ -227,7 +233,9 @@ class Couriers:
         """Longer each time, and never the same for all: half of it is chance."""
         if attempts < 1:
             return 0.0
-        longest = min(self._settings.longest_retry_seconds, self._settings.first_retry_seconds * 2.0 ** min(attempts - 1, 40))
+        longest = min(
+            self._settings.longest_retry_seconds, self._settings.first_retry_seconds * 2.0 ** min(attempts - 1, 40)
+        )
         return longest * random.uniform(0.5, 1.0)
 
     async def _acknowledge(self, number: int, place: int) -> int:

@@ -50,5 +50,7 @@ def match_events(deliveries: Iterable[Delivery], subscriber: str) -> bytes:
 
 def gap_event(subscriber: int, first: int, last: int) -> bytes:
     """Says that deliveries were dropped, so that nobody takes silence for completeness."""
-    told = to_json({"first": delivery_id(subscriber, first), "last": delivery_id(subscriber, last), "dropped": last - first + 1})
+    told = to_json(
+        {"first": delivery_id(subscriber, first), "last": delivery_id(subscriber, last), "dropped": last - first + 1}
+    )
     return b"id: %d-%d\nevent: gap\ndata: %s\n\n" % (subscriber, last, told)

@@ -91,8 +91,8 @@ class KafkaSender:
                 failure = outcome
         if failure is None:
             return Verdict(done)
-        error = failure.args[0] if isinstance(failure, Exception) and failure.args else failure
-        name = error.name() if hasattr(error, "name") else ""
+        cause = failure.args[0] if isinstance(failure, Exception) and failure.args else failure
+        name = cause.name() if hasattr(cause, "name") else ""
         return Verdict(done, reason=str(failure), hopeless=name.lstrip("_") in HOPELESS)
 
     async def close(self) -> None:

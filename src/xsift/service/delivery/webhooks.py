@@ -49,7 +49,9 @@ def secret_bytes(secret: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if not 16 <= len(key) <= 64:
-        raise XsiftError("bad-secret", "the secret is not whsec_ and 16 to 64 bytes in base64", hint="leave it out to get one")
+        raise XsiftError(
+            "bad-secret", "the secret is not whsec_ and 16 to 64 bytes in base64", hint="leave it out to get one"
+        )
     return key
 
 
@@ -118,7 +120,9 @@ class WebhookSender:
         breaker = self._breakers.setdefault(f"{url.scheme}://{url.netloc.decode()}", Breaker())
         pause = breaker.wait(time.monotonic())
         if pause:
-            return Verdict(0, reason=f"{url.host} has failed {breaker.failures} times in a row", retry_after=pause, counts=False)
+            return Verdict(
+                0, reason=f"{url.host} has failed {breaker.failures} times in a row", retry_after=pause, counts=False
+            )
         async with self._limit:
             verdict = await self.send_one(subscriber, deliveries[0])
         if verdict.done or verdict.ends:

@@ -79,7 +79,10 @@ class KafkaIntake:
         while not self._stop.is_set():
             try:
                 receipts = self._publisher.publish_blocking(
-                    self._settings.owner, [Incoming(message.value() or b"", label)], key=f"kafka:{where}", source="kafka"
+                    self._settings.owner,
+                    [Incoming(message.value() or b"", label)],
+                    key=f"kafka:{where}",
+                    source="kafka",
                 )
                 if receipts[0].error is not None:
                     log.warning("a message was refused", extra={"message": where, "reason": str(receipts[0].error)})

@@ -63,7 +63,9 @@ class Database:
             migrate(self.engine)
         except OperationalError as error:
             raise StorageError(
-                "no-database", f"the database cannot be opened: {error.orig}", hint=f"is {url!r} right, and is it running?"
+                "no-database",
+                f"the database cannot be opened: {error.orig}",
+                hint=f"is {url!r} right, and is it running?",
             ) from error
 
     def connect(self) -> Connection:

@@ -269,7 +269,14 @@ def read(connection: Connection, subscriber: int, after: int, most: int) -> list
     )
     return [
         Delivery(
-            row.subscriber, row.place, row.document, row.at, bytes(row.content), row.whole, row.body or b"", row.encoding
+            row.subscriber,
+            row.place,
+            row.document,
+            row.at,
+            bytes(row.content),
+            row.whole,
+            row.body or b"",
+            row.encoding,
         )
         for row in connection.execute(query)
     ]
@@ -360,7 +367,12 @@ def bury(connection: Connection, delivery: Delivery, attempts: int, reason: str)
 
 
 def dead(
-    connection: Connection, *, owner: str | None, subscriber: int | None = None, most: int = 100, place: int | None = None
+    connection: Connection,
+    *,
+    owner: str | None,
+    subscriber: int | None = None,
+    most: int = 100,
+    place: int | None = None,
 ) -> list[Any]:
     """Dead letters, the latest first, with the subscriber's name."""
     body = case((dead_letters.c.whole, documents.c.body), else_=None).label("body")
@@ -398,7 +410,9 @@ def clean(connection: Connection, *, keep_from: int, receipts_before: float, mos
     )
     removed = connection.execute(delete(documents).where(documents.c.number.in_(old))).rowcount
     connection.execute(delete(receipts).where(receipts.c.at < receipts_before))
-    connection.execute(delete(broken).where(or_(broken.c.number < keep_from, broken.c.number < _broken_horizon(connection))))
+    connection.execute(
+        delete(broken).where(or_(broken.c.number < keep_from, broken.c.number < _broken_horizon(connection)))
+    )
     return removed
 
 

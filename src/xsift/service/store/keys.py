@@ -40,7 +40,9 @@ def create(connection: Connection, owner: str, roles: list[str], name: str = "")
     """Makes a key. Returns its id, and the key itself, which is not stored."""
     unknown = sorted(set(roles) - set(ROLES))
     if unknown or not roles:
-        raise XsiftError("bad-role", f"there is no role {', '.join(unknown) or '(none)'}", hint=f"one of {', '.join(ROLES)}")
+        raise XsiftError(
+            "bad-role", f"there is no role {', '.join(unknown) or '(none)'}", hint=f"one of {', '.join(ROLES)}"
+        )
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     row = {
         "id": id,

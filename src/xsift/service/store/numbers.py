@@ -69,5 +69,7 @@ def parse_delivery_id(id: str, subscriber: int) -> int:
     if last.isascii() and last.isdigit() and len(last) <= 18 and first in ("", str(subscriber)):
         return int(last)
     raise XsiftError(
-        "unknown-delivery", f"{id[:40]!r} is no delivery to this subscriber", hint="use the id of one that it received"
+        "unknown-delivery",
+        f"{id[:40]!r} is no delivery to this subscriber",
+        hint="use the id of one that it received",
     )

@@ -42,7 +42,15 @@ def ensure(connection: Connection, owner: str, ids: Collection[str]) -> dict[str
 
 
 def _insert(connection: Connection, owner: str, id: str, kind: str, target: dict[str, Any], backlog: int) -> int:
-    row = {"owner": owner, "id": id, "kind": kind, "target": target, "backlog": backlog, "created": time.time(), **NEW}
+    row = {
+        "owner": owner,
+        "id": id,
+        "kind": kind,
+        "target": target,
+        "backlog": backlog,
+        "created": time.time(),
+        **NEW,
+    }
     inserted = connection.execute(table.insert().values(**row))
     return int(inserted.inserted_primary_key[0])  # type: ignore[index]
 
@@ -51,16 +59,16 @@ def put(
     connection: Connection, owner: str, id: str, *, kind: str, target: dict[str, Any], backlog: int, state: str
 ) -> tuple[Row[Any], bool]:
     """Makes or changes a subscriber. Returns it, and whether it is new. What waits for it stays."""
-    there = connection.execute(select(table).where(table.c.owner == owner, table.c.id == id).with_for_update()).first()
+    there = connection.execute(
+        select(table).where(table.c.owner == owner, table.c.id == id).with_for_update()
+    ).first()
     if there is None:
         number = _insert(connection, owner, id, kind, target, backlog)
         if state != "active":
             connection.execute(update(table).where(table.c.number == number).values(state=state))
         return by_number(connection, number), True
     values: dict[str, Any] = {"kind": kind, "target": target, "backlog": backlog, "state": state, "reason": ""}
-    connection.execute(
-        update(table).where(table.c.number == there.number).values(**values, attempts=0, retry_at=0.0)
-    )
+    connection.execute(update(table).where(table.c.number == there.number).values(**values, attempts=0, retry_at=0.0))
     return by_number(connection, there.number), False
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_core import from_json
-from sqlalchemy import ColumnElement, Connection, Row, Text, and_, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
 
 from xsift.errors import SubscriptionError
 from xsift.service.store import subscribers
@@ -22,7 +21,6 @@ __all__ = [
     "Subscription",
     "changes_after",
     "current_version",
-    "distinct_namespaces",
     "get",
     "history",
     "list_versions",
@@ -236,13 +234,6 @@ def live_rows(connection: Connection) -> Iterator[list[Row[Any]]]:
         last = rows[-1].row
 
 
-def distinct_namespaces(connection: Connection) -> list[tuple[dict[str, str], bool]]:
-    """The mappings that live subscriptions use, and whether for fragments."""
-    text, fragments = cast(table.c.namespaces, Text), table.c.deliver == "fragments"
-    query = select(text, fragments).where(table.c.removed.is_(None)).distinct()
-    return [(from_json(namespaces), bool(selects)) for namespaces, selects in connection.execute(query)]
-
-
 def changes_after(connection: Connection, version: int, most: int) -> Changes:
     """What changed after a version: all that there is, or about the first `most` rows of it, whole versions."""
     now = current_version(connection)
@@ -257,7 +248,9 @@ def changes_after(connection: Connection, version: int, most: int) -> Changes:
                 break
     added = connection.execute(
         select(table)
-        .where(table.c.added > version, table.c.added <= until, or_(table.c.removed.is_(None), table.c.removed > until))
+        .where(
+            table.c.added > version, table.c.added <= until, or_(table.c.removed.is_(None), table.c.removed > until)
+        )
         .order_by(table.c.row)
     )
     removed = connection.scalars(

@@ -235,7 +235,11 @@ def _size(group: _Group) -> int:
 
 def _storage_error(error: BaseException) -> StorageError:
     if is_full(error):
-        return StorageError("storage-full", "the disk is full, nothing was stored", hint="free some space, then repeat")
+        return StorageError(
+            "storage-full", "the disk is full, nothing was stored", hint="free some space, then repeat"
+        )
     if is_transient(error):
-        return StorageError("storage-away", "the database does not answer, nothing was stored", hint="repeat it later")
+        return StorageError(
+            "storage-away", "the database does not answer, nothing was stored", hint="repeat it later"
+        )
     return StorageError("storage-failed", f"nothing was stored: {error}")
