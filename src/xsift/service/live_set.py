@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, Row
 
 import xsift
@@ -68,7 +68,7 @@ class Snapshot:
         self._compiled = compiled
         self.size = sum(compiled.counts.values())
 
-    def match(self, documents: Sequence[xsift.Document], *, select: bool = True) -> list[Found]:
+    def match(self, documents: Sequence[xsift.Document | bytes], *, select: bool = True) -> list[Found]:
         """What each document satisfies; with `select` also the nodes, for subscriptions that want fragments."""
         found = [Found() for _ in documents]
         for matcher, selects in self._matchers:
@@ -100,6 +100,9 @@ class Snapshot:
     def entry(self, place: int) -> bytes:
         """The id, labels and metadata of a subscription: a JSON object that is still open at its end."""
         return self._compiled.entries[place]
+
+    def id(self, place: int) -> str:
+        return str(from_json(self.entry(place) + b"}")["id"])
 
     def row(self, place: int) -> int:
         """The row of the store."""

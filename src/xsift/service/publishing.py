@@ -14,13 +14,14 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 import xsift
-from xsift.errors import DocumentError, StorageError, XsiftError
+from xsift.errors import StorageError, XsiftError
 from xsift.service.activity import Activity
 from xsift.service.live_set import Found, LiveSet, Snapshot
 from xsift.service.metrics import Metrics
@@ -34,7 +35,7 @@ from xsift.service.store.deliveries import (
     store_broken,
     store_publications,
 )
-from xsift.service.store.numbers import MOST_AT_ONCE, Numbers, document_id
+from xsift.service.store.numbers import MOST_AT_ONCE, Numbers, document_id, parse_document_id
 from xsift.service.store.writer import Batched, Writer
 
 __all__ = ["Incoming", "Overloaded", "Publisher", "Receipt"]
@@ -82,7 +83,8 @@ class _Job:
     key: str | None
     source: str
     sees_all: bool
-    answer: Callable[[list[Receipt] | None, bool, BaseException | None], None]
+    waiter: asyncio.Future[tuple[list[Receipt], bool]] | Future[tuple[list[Receipt], bool]]
+    """Whoever waits for the answer: a coroutine, or a thread."""
     bytes: int
     received: float = field(default_factory=time.time)
     started: float = field(default_factory=time.perf_counter)
@@ -129,11 +131,12 @@ class _FairQueue:
                 taken += len(job.documents)
         return jobs
 
-    def release(self, job: _Job) -> None:
-        """A job was answered: until then it takes room, so that what waits for the disk is bounded too."""
+    def release(self, jobs: list[_Job]) -> None:
+        """Jobs were answered: until then they take room, so that what waits for the disk is bounded too."""
         with self._changed:
-            self.documents -= len(job.documents)
-            self.bytes -= job.bytes
+            for job in jobs:
+                self.documents -= len(job.documents)
+                self.bytes -= job.bytes
 
     def close(self) -> None:
         with self._changed:
@@ -199,50 +202,27 @@ class Publisher:
         """Publishes documents, all or none of those that are not broken. Returns once they are durable: a receipt
         each, and whether they had been published before with this key.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[tuple[list[Receipt], bool]] = loop.create_future()
-
-        def resolve(receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
-            if future.done():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result((receipts or [], replayed))
-
-        def answer(receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(resolve, receipts, replayed, error)
-
-        self._submit(owner, documents, key, source, sees_all, answer)
+        future: asyncio.Future[tuple[list[Receipt], bool]] = asyncio.get_running_loop().create_future()
+        self._submit(owner, documents, key, source, sees_all, future)
         return await future
 
     def publish_blocking(
         self, owner: str, documents: list[Incoming], *, key: str | None = None, source: str
     ) -> list[Receipt]:
         """The same, for a thread that can wait."""
-        done = threading.Event()
-        outcome: list[Any] = []
-
-        def answer(receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
-            outcome.extend((receipts, error))
-            done.set()
-
-        self._submit(owner, documents, key, source, False, answer)
-        done.wait()
-        if outcome[1] is not None:
-            raise outcome[1]
-        return outcome[0] or []
+        future: Future[tuple[list[Receipt], bool]] = Future()
+        self._submit(owner, documents, key, source, False, future)
+        return future.result()[0]
 
     def _submit(
-        self, owner: str, documents: list[Incoming], key: str | None, source: str, sees_all: bool, answer: Any
+        self, owner: str, documents: list[Incoming], key: str | None, source: str, sees_all: bool, waiter: Any
     ) -> None:
         if not 1 <= len(documents) <= MOST_AT_ONCE:
             raise ValueError(f"{len(documents)} documents at once; from 1 to {MOST_AT_ONCE}")
         for document in documents:
             document.label = document.label.replace("\x00", "")  # PostgreSQL has no such character
         size = sum(len(document.body) for document in documents)
-        self._queue.put(_Job(owner, documents, key, source, sees_all, answer, size))
+        self._queue.put(_Job(owner, documents, key, source, sees_all, waiter, size))
 
     # The pool
 
@@ -252,46 +232,68 @@ class Publisher:
                 self._match(jobs)
             except Exception as error:  # a mistake of ours: these documents fail, the pool lives on
                 log.exception("matching failed")
-                for job in jobs:
-                    self._answer(job, None, False, error)
+                self._answer(jobs, error)
 
-    def _answer(self, job: _Job, receipts: list[Receipt] | None, replayed: bool, error: BaseException | None) -> None:
-        self._queue.release(job)
-        job.answer(receipts, replayed, error)
+    def _answer(self, jobs: list[_Job], error: BaseException | None = None) -> None:
+        """Tells those who wait: all coroutines together, because each call into the event loop wakes it."""
+        self._queue.release(jobs)
+        waiting = []
+        for job in jobs:
+            if isinstance(job.waiter, Future):
+                _resolve([job], error)
+            else:
+                waiting.append(job)
+        if waiting:
+            loop = waiting[0].waiter.get_loop()  # type: ignore[union-attr]
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_resolve, waiting, error)
 
     def _match(self, jobs: list[_Job]) -> None:
         snapshot = self._live_set.snapshot
         began = time.perf_counter()
         for job in jobs:
             self._metrics.queue_seconds.observe(began - job.started)
+        documents = [
+            xsift.Document(item.body, encoding=item.encoding) if item.encoding else item.body
+            for job in jobs
+            for item in job.documents
+        ]
+        found = snapshot.match(documents)
+        seconds = time.perf_counter() - began
+        # What the index did for all of them is shared among them; what was evaluated for one is counted to that one.
+        shared = (seconds - sum(sum(result.evaluated.values()) for result in found)) / len(documents)
+        begin = 0
         for job in jobs:
-            self._match_job(job, snapshot)
-        stored = []
-        for job in jobs:
-            if any(receipt.error is None for receipt in job.receipts):
-                stored.append(job)
-            else:
-                self._answer(job, job.receipts, False, None)
+            end = begin + len(job.documents)
+            self._address_job(job, snapshot, found[begin:end], shared)
+            begin = end
+        self._activity.count(
+            [snapshot.row(caught.place) for result in found for caught in result.caught],
+            [snapshot.row(place) for result in found for place in result.failures],
+        )
+        stored = [job for job in jobs if any(receipt.error is None for receipt in job.receipts)]
+        if len(stored) < len(jobs):
+            self._answer([job for job in jobs if all(receipt.error is not None for receipt in job.receipts)])
         if stored:
             self._writer.add(self._jobs, stored)
 
-    def _match_job(self, job: _Job, snapshot: Snapshot) -> None:
-        documents = [xsift.Document(item.body, encoding=item.encoding) for item in job.documents]
-        started = time.perf_counter()
-        found = snapshot.match(documents)
-        seconds = (time.perf_counter() - started) / len(documents)  # of a batch: what each took on average
-        first = self._numbers.take(len(documents))
+    def _address_job(self, job: _Job, snapshot: Snapshot, found: Sequence[Found], shared: float) -> None:
+        first = self._numbers.take(len(found))
         outcomes = []
         for number, (incoming, result) in enumerate(zip(job.documents, found, strict=True), first):
             outcome = Outcome(number, incoming.label, incoming.body, incoming.encoding, result.error)
             receipt = Receipt(document_id(number), incoming.label, [], result.error)
+            job.receipts.append(receipt)
+            outcomes.append(outcome)
             if result.error is None:
                 self._address(outcome, receipt, result, snapshot, job)
+            else:
+                self._note_broken(job, incoming, receipt, result.error)
+            seconds = shared + sum(result.evaluated.values())
             self._metrics.match_seconds.observe(seconds)
-            outcomes.append(outcome)
-            job.receipts.append(receipt)
+            if result.evaluated or result.failures or seconds > self._slow_seconds:
+                self._note_evaluated(snapshot, incoming, receipt, result, seconds)
         job.publication = Publication(job.owner, outcomes, job.received, job.key)
-        self._note(job, snapshot, found, seconds)
 
     def _address(self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: _Job) -> None:
         """One delivery a subscriber, with all of its subscriptions that matched."""
@@ -316,42 +318,33 @@ class Publisher:
             for subscriber, found in entries.items()
         ]
 
-    def _note(self, job: _Job, snapshot: Snapshot, found: Sequence[Found], seconds: float) -> None:
-        broken = []
-        matched = [snapshot.row(caught.place) for result in found for caught in result.caught]
-        failed = [snapshot.row(place) for result in found for place in result.failures]
-        self._activity.count(matched, failed)
-        for incoming, receipt, result in zip(job.documents, job.receipts, found, strict=True):
-            if result.error is not None:
-                error = (
-                    result.error
-                    if isinstance(result.error, DocumentError)
-                    else DocumentError("failed", str(result.error))
-                )
-                self._metrics.broken.labels(error.code).inc()
-                number = int(receipt.id, 16)
-                start = incoming.body[:KEPT_OF_BROKEN]
-                told = {"id": receipt.id, "owner": job.owner, "label": incoming.label, "received": job.received}
-                self._activity.tell({**told, "size": len(incoming.body), "error": error_fields(error)})
-                broken.append(
-                    Broken(job.owner, number, incoming.label, job.received, len(incoming.body), start, error)
-                )
-            if result.failures:
-                self._metrics.failures.inc(len(result.failures))
-                for place, failure in list(result.failures.items())[:10]:
-                    log.warning(
-                        "a subscription could not be decided",
-                        extra={
-                            "document": receipt.id,
-                            "subscription": _name(snapshot, place),
-                            "reason": str(failure),
-                        },
-                    )
-            self._metrics.candidates.inc(len(result.evaluated))
-            if seconds > self._slow_seconds:
-                self._log_slow(snapshot, incoming, receipt, result, seconds)
-        if broken:
-            self._writer.add(self._broken, broken)
+    def _note_broken(self, job: _Job, incoming: Incoming, receipt: Receipt, error: XsiftError) -> None:
+        """Keeps a document that is refused, for people to look at."""
+        self._metrics.broken.labels(error.code).inc()
+        told = {"id": receipt.id, "owner": job.owner, "label": incoming.label, "received": job.received}
+        self._activity.tell({**told, "size": len(incoming.body), "error": error_fields(error)})
+        number, start = parse_document_id(receipt.id), incoming.body[:KEPT_OF_BROKEN]
+        broken = Broken(job.owner, number, incoming.label, job.received, len(incoming.body), start, error)
+        self._writer.add(self._broken, [broken])
+
+    def _note_evaluated(
+        self, snapshot: Snapshot, incoming: Incoming, receipt: Receipt, result: Found, seconds: float
+    ) -> None:
+        """Tells of what the index could not decide."""
+        self._metrics.candidates.inc(len(result.evaluated))
+        self._metrics.failures.inc(len(result.failures))
+        for place, failure in list(result.failures.items())[:SLOWEST_NAMED]:
+            log.warning(
+                "a subscription could not be decided",
+                extra={
+                    "document": receipt.id,
+                    "owner": snapshot.owner(place),
+                    "subscription": snapshot.id(place),
+                    "reason": str(failure),
+                },
+            )
+        if seconds > self._slow_seconds:
+            self._log_slow(snapshot, incoming, receipt, result, seconds)
 
     def _log_slow(
         self, snapshot: Snapshot, incoming: Incoming, receipt: Receipt, result: Found, seconds: float
@@ -371,7 +364,7 @@ class Publisher:
                 "slowest": [
                     {
                         "owner": snapshot.owner(place),
-                        "subscription": from_json(snapshot.entry(place) + b"}")["id"],
+                        "subscription": snapshot.id(place),
                         "milliseconds": round(taken * 1000, 1),
                     }
                     for place, taken in slowest
@@ -387,48 +380,57 @@ class Publisher:
     def _stored(self, jobs: list[_Job], _result: Any, error: BaseException | None) -> None:
         """In the writer's thread, once it is durable."""
         if error is not None:
-            for job in jobs:
-                self._answer(job, None, False, error)
+            self._answer(jobs, error)
             return
         made: list[Delivery] = []
-        now = time.perf_counter()
+        new: list[_Job] = []
         for job in jobs:
             publication = job.publication
             assert publication is not None
             if publication.error is None and not publication.replayed:
                 made += publication.made
-                self._count(job, publication, now)
+                new.append(job)
+            elif publication.replayed:
+                for outcome, receipt in zip(publication.outcomes, job.receipts, strict=True):
+                    receipt.id = document_id(outcome.number)  # of the first time
         if made:
             self._deliver(made)
+        self._answer(jobs)
+        self._count(new, len(made))
+
+    def _count(self, jobs: list[_Job], deliveries: int) -> None:
+        now, size, matches = time.perf_counter(), 0, 0
+        stored: dict[str, int] = {}
         for job in jobs:
-            publication = job.publication
-            assert publication is not None
-            for outcome, receipt in zip(publication.outcomes, job.receipts, strict=True):
-                receipt.id = document_id(outcome.number)  # of the first time, if it is a repetition
-            self._answer(job, job.receipts, publication.replayed, publication.error)
-
-    def _count(self, job: _Job, publication: Publication, now: float) -> None:
-        good = [outcome for outcome in publication.outcomes if outcome.error is None]
-        self._metrics.documents.labels(job.source).inc(len(good))
-        self._metrics.bytes.inc(sum(len(outcome.body) for outcome in good))
-        self._metrics.matches.inc(sum(outcome.matches for outcome in good))
-        self._metrics.deliveries.inc(len(publication.made))
-        self._metrics.publish_seconds.observe(now - job.started)
-        for outcome in good:
-            self._activity.tell(
-                {
-                    "id": document_id(outcome.number),
-                    "owner": job.owner,
-                    "label": outcome.label,
-                    "received": job.received,
-                    "size": len(outcome.body),
-                    "matches": outcome.matches,
-                }
-            )
+            self._metrics.publish_seconds.observe(now - job.started)
+            for outcome in job.publication.outcomes:  # type: ignore[union-attr]
+                if outcome.error is not None:
+                    continue
+                stored[job.source] = stored.get(job.source, 0) + 1
+                size += len(outcome.body)
+                matches += outcome.matches
+                told = {"id": document_id(outcome.number), "owner": job.owner, "label": outcome.label}
+                self._activity.tell(
+                    {**told, "received": job.received, "size": len(outcome.body), "matches": outcome.matches}
+                )
+        for source, number in stored.items():
+            self._metrics.documents.labels(source).inc(number)
+        self._metrics.bytes.inc(size)
+        self._metrics.matches.inc(matches)
+        self._metrics.deliveries.inc(deliveries)
 
 
-def _name(snapshot: Snapshot, place: int) -> str:
-    return (snapshot.entry(place) + b"}").decode()
+def _resolve(jobs: list[_Job], error: BaseException | None) -> None:
+    """Answers those who wait; on the thread that they wait on."""
+    for job in jobs:
+        if job.waiter.done():
+            continue  # who waited has gone
+        publication = job.publication
+        failure = error or (publication.error if publication is not None else None)
+        if failure is not None:
+            job.waiter.set_exception(failure)
+        else:
+            job.waiter.set_result((job.receipts, publication is not None and publication.replayed))
 
 
 def _fragment(node: Any, outcome: Outcome) -> dict[str, Any]:

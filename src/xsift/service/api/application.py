@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pydantic_core import to_json
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
 
 from xsift.service.api import administration, documents, openapi, operations, subscribers, subscriptions
 from xsift.service.api.problems import Problem, problem_response
@@ -25,7 +26,7 @@ def all_routes() -> list[Route]:
     return [route for module in modules for route in module.routes.routes]
 
 
-def make_application(parts: Parts, gate: Gate) -> Starlette:
+def make_application(parts: Parts, gate: Gate) -> Router:
     """The ASGI application of a server."""
     routes = all_routes()
     description = openapi.describe(routes)
@@ -48,9 +49,11 @@ def make_application(parts: Parts, gate: Gate) -> Starlette:
         return _with_headers(Response(status_code=307, headers={"location": "/docs"}))
 
     shown = [StarletteRoute(path, endpoint_of(path)) for path in pages]
-    return Starlette(
-        routes=[*as_starlette(routes, parts, gate), *shown, StarletteRoute("/", root)],
-        exception_handlers={404: _not_found, 405: _wrong_method},
+    # The router alone: what Starlette puts around it handles errors, which our endpoints do themselves.
+    return Router(
+        [*as_starlette(routes, parts, gate), *shown, StarletteRoute("/", root)],
+        redirect_slashes=False,
+        default=_nothing_here,
     )
 
 
@@ -60,13 +63,6 @@ def _with_headers(response: Response) -> Response:
     return response
 
 
-async def _not_found(request: Request, _error: Exception) -> Response:
-    return _with_headers(
-        problem_response(Problem(404, "unknown-path", "there is nothing here", hint="/docs lists what there is"))
-    )
-
-
-async def _wrong_method(request: Request, error: Exception) -> Response:
-    headers = dict(getattr(error, "headers", None) or {})
-    problem = Problem(405, "wrong-method", f"{request.method} is not for this path", hint="/docs", headers=headers)
-    return _with_headers(problem_response(problem))
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    problem = Problem(404, "unknown-path", "there is nothing here", hint="/docs lists what there is")
+    await _with_headers(problem_response(problem))(scope, receive, send)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import zstandard
 from pydantic_core import from_json
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from xsift.service.api.problems import Problem
 
@@ -117,8 +117,25 @@ def too_large(most: int) -> Problem:
 
 async def read_body(request: Request, most: int) -> bytes:
     """The body, unpacked."""
+    if "content-encoding" not in request.headers:
+        return await _plain_body(request, most)
     pieces = [piece async for piece in _unpacked(request, most)]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+async def _plain_body(request: Request, most: int) -> bytes:
+    """The usual case: nothing to unpack, and mostly all in one piece."""
+    body = b""
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        piece: bytes = message.get("body", b"")
+        body = body + piece if body else piece
+        if len(body) > most:
+            raise too_large(most)
+        if not message.get("more_body", False):
+            return body
 
 
 async def read_json(request: Request, most: int) -> object:
@@ -134,16 +151,17 @@ def parse_json(body: bytes) -> object:
         raise Problem(400, "bad-json", f"the body is not JSON: {error}") from error
 
 
-async def read_lines(request: Request, most: int, longest: int) -> AsyncIterator[list[bytes]]:
-    """The lines of a body as it arrives, without empty ones, some at a time."""
-    rest = b""
+async def read_lines(request: Request, most: int, longest: int) -> AsyncIterator[list[tuple[int, bytes]]]:
+    """The lines of a body as it arrives, some at a time, with their numbers; empty ones are left out."""
+    rest, number = b"", 0
     async for piece in _unpacked(request, most):
         lines = (rest + piece).split(b"\n")
         rest = lines.pop()
         if len(rest) > longest or any(len(line) > longest for line in lines):
             raise Problem(413, "line-too-long", f"a line is longer than {longest:,} bytes")
-        found = [line for line in lines if line.strip()]
+        found = [(place, line) for place, line in enumerate(lines, number + 1) if line.strip()]
+        number += len(lines)
         if found:
             yield found
     if rest.strip():
-        yield [rest]
+        yield [(number + 1, rest)]

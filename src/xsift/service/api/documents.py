@@ -63,6 +63,7 @@ _LINE = TypeAdapter(_DocumentLine)
     statuses=(202, 413, 422, 429, 503, 507),
     parameters=[
         Parameter("label", "What results call the document."),
+        Parameter("owner", "In whose name; for admins. Default: the caller."),
         Parameter("wait", "`matches`: answer with the caller's subscriptions that matched.", {"enum": ["matches"]}),
     ],
 )
@@ -92,8 +93,9 @@ async def publish(call: Call) -> Response:
 
 
 async def _publish(call: Call, incoming: list[Incoming], key: str | None) -> tuple[list[Receipt], bool]:
-    call.gate.spend(call.caller.owner, len(incoming), sum(len(document.body) for document in incoming))
-    return await call.parts.publisher.publish(call.caller.owner, incoming, key=key, sees_all=call.caller.is_admin)
+    owner = call.owner()
+    call.gate.spend(owner, len(incoming), sum(len(document.body) for document in incoming))
+    return await call.parts.publisher.publish(owner, incoming, key=key, sees_all=call.owner_or_all() is None)
 
 
 def _receipt_json(receipt: Receipt, wants_matches: bool) -> bytes:
@@ -166,7 +168,7 @@ async def _patiently(work: Callable[[], Any]) -> Any:
 async def _from_lines(call: Call) -> AsyncIterator[Incoming | Problem]:
     limits = call.parts.settings.limits
     async for lines in read_lines(call.request, limits.upload_bytes, 2 * limits.body_bytes):
-        for line in lines:
+        for _, line in lines:
             try:
                 parsed = _LINE.validate_json(line)
             except ValueError as error:

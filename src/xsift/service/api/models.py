@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 
-
 def _fits_into_a_path(name: str) -> str:
     if "/" in name or not name.isprintable():
         raise ValueError("an id has 1 to 200 printable characters, and no /")
@@ -55,13 +54,18 @@ class SubscriptionIn(_In):
     """A subscription: what it catches, what is delivered, and to whom."""
 
     xpath: str = Field(min_length=1, max_length=65_536, description="An XPath 1.0 expression.")
-    ordered: bool = Field(default=False, description="Whether the branches of the expression must be found in their order.")
+    ordered: bool = Field(
+        default=False, description="Whether the branches of the expression must be found in their order."
+    )
     namespaces: dict[Text, Text] = Field(
         default_factory=dict, max_length=100, description="Prefixes of the expression."
     )
-    subscriber: Name | None = Field(default=None, description="Who is told; default: the owner. It is made if it is not there."
+    subscriber: Name | None = Field(
+        default=None, description="Who is told; default: the owner. It is made if it is not there."
     )
-    deliver: Deliver = Field(default="ids", description="ids: that it matched; document: the document too; fragments: the nodes that it selects."
+    deliver: Deliver = Field(
+        default="ids",
+        description="ids: that it matched; document: the document too; fragments: the nodes that it selects.",
     )
     labels: dict[Text, Text] = Field(default_factory=dict, max_length=50, description="To find it by.")
     metadata: dict[str, Any] = Field(default_factory=dict, description="Comes back with every match.")
@@ -89,7 +93,9 @@ class SubscriptionOut(BaseModel):
     changed_by: str
     removed: float | None = Field(default=None, description="When it was removed or replaced; in histories only.")
     removed_by: str | None = None
-    matches: int | None = Field(default=None, description="Documents that it matched in the last minutes, on this server.")
+    matches: int | None = Field(
+        default=None, description="Documents that it matched in the last minutes, on this server."
+    )
     failures: int | None = Field(default=None, description="Documents on which it could not be decided, likewise.")
 
 
@@ -147,7 +153,9 @@ class SubscriberIn(_In):
     url: str | None = Field(default=None, max_length=2000)
     secret: str | None = Field(default=None, max_length=200, description="whsec_…; one is made if none is given.")
     topic: str | None = Field(default=None, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")
-    backlog: int | None = Field(default=None, ge=1, description="The most deliveries that wait; then the oldest are dropped.")
+    backlog: int | None = Field(
+        default=None, ge=1, description="The most deliveries that wait; then the oldest are dropped."
+    )
     state: Literal["active", "paused"] = "active"
 
     @model_validator(mode="after")
@@ -203,7 +211,8 @@ class DeadLetter(BaseModel):
 class PublishedDocument(BaseModel):
     id: str | None = None
     label: str = ""
-    matches: list[dict[str, Any]] | None = Field(default=None, description="With wait=matches: the caller's subscriptions that matched."
+    matches: list[dict[str, Any]] | None = Field(
+        default=None, description="With wait=matches: the caller's subscriptions that matched."
     )
     error: dict[str, Any] | None = None
 

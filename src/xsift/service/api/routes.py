@@ -189,6 +189,7 @@ class _Endpoint:
         self._parts = parts
         self._gate = gate
         self._counters: dict[int, Any] = {}
+        self.streams = route.streams
         self._seconds = parts.metrics.request_seconds.labels(route.path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -243,8 +244,27 @@ class _Endpoint:
 NOBODY = Caller("", frozenset(), "nobody")
 
 
+class _Path:
+    """All methods of a path."""
+
+    def __init__(self, endpoints: dict[str, _Endpoint]) -> None:
+        self._endpoints = endpoints
+        if "GET" in endpoints and not endpoints["GET"].streams:
+            self._endpoints = {**endpoints, "HEAD": endpoints["GET"]}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = self._endpoints.get(scope["method"])
+        if endpoint is not None:
+            await endpoint(scope, receive, send)
+            return
+        allow = {"allow": ", ".join(sorted(self._endpoints))}
+        problem = Problem(405, "wrong-method", f"{scope['method']} is not for this path", hint="/docs", headers=allow)
+        await problem_response(problem)(scope, receive, send)
+
+
 def as_starlette(routes: Sequence[Route], parts: Parts, gate: Gate) -> list[StarletteRoute]:
-    """The routes for Starlette."""
-    return [
-        StarletteRoute(route.path, endpoint=_Endpoint(route, parts, gate), methods=[route.method]) for route in routes
-    ]
+    """The routes for Starlette: one a path."""
+    paths: dict[str, dict[str, _Endpoint]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method] = _Endpoint(route, parts, gate)
+    return [StarletteRoute(path, endpoint=_Path(endpoints)) for path, endpoints in paths.items()]

@@ -6,6 +6,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -272,10 +273,7 @@ async def _export(call: Call, filters: dict[str, Any]) -> AsyncIterator[bytes]:
     after: tuple[str, str] | None = None
     everybody = filters["owner"] is None
     while True:
-        place = after
-        rows = await call.parts.reads.run(
-            lambda connection: store.page(connection, after=place, most=1000, **filters)
-        )
+        rows = await call.parts.reads.run(partial(store.page, after=after, most=1000, **filters))
         if not rows:
             return
         after = (rows[-1].owner, rows[-1].id)
@@ -300,28 +298,22 @@ class _Import:
     refused: int = 0
     version: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
-    line: int = 0
 
-    async def take(self, lines: list[bytes]) -> None:
+    async def take(self, lines: list[tuple[int, bytes]]) -> None:
         """Puts some lines; those that cannot be used are noted, the others go in."""
-        first, self.line = self.line + 1, self.line + len(lines)
-        parsed = await in_trial(self.call, lambda: self._parse(lines, first))
+        parsed = await in_trial(self.call, lambda: self._parse(lines))
         for owner, subscriptions in parsed.items():
             _check_limit(self.call, owner, 0)
-            actor = self.call.caller.actor
-
-            def work(connection: Connection, owner: str = owner, rows: Any = subscriptions) -> store.Put:
-                return store.put_many(connection, owner, rows, actor)
-
+            work = partial(store.put_many, owner=owner, wanted=subscriptions, actor=self.call.caller.actor)
             result = await self.call.parts.writer.run(work)
             self.added += result.added
             self.replaced += result.replaced
             self.unchanged += result.unchanged
             self.version = max(self.version, result.version)
 
-    def _parse(self, lines: list[bytes], first: int) -> dict[str, list[Subscription]]:
+    def _parse(self, lines: list[tuple[int, bytes]]) -> dict[str, list[Subscription]]:
         good: list[tuple[int, models.Line, str]] = []
-        for number, line in enumerate(lines, first):
+        for number, line in lines:
             try:
                 parsed = _LINE.validate_json(line)
                 owner = parsed.owner or self.owner
@@ -371,7 +363,7 @@ async def import_subscriptions(call: Call) -> Response:
             415, "bad-type", f"{kind[:100]!r} is not taken here", hint="application/x-ndjson, a subscription a line"
         )
     importing = _Import(call, call.owner())
-    waiting: list[bytes] = []
+    waiting: list[tuple[int, bytes]] = []
     async for lines in read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE):
         waiting += lines
         while len(waiting) >= IMPORT_ROWS:
@@ -447,13 +439,14 @@ async def preview(call: Call) -> Response:
     ids: list[str] = []
     before: int | None = None
     while tried < wanted.documents:
-        size, place = min(PREVIEW_BATCH, wanted.documents - tried), before
-        rows = await call.parts.reads.run(lambda connection: _latest(connection, owner, place, size))
+        size = min(PREVIEW_BATCH, wanted.documents - tried)
+        rows = await call.parts.reads.run(partial(_latest, owner=owner, before=before, most=size))
         if not rows:
             break
         before, tried = rows[-1].number, tried + len(rows)
         bodies = [xsift.Document(bytes(row.body), encoding=row.encoding) for row in rows]
-        for row, result in zip(rows, await in_trial(call, lambda: list(matcher.match_many(bodies))), strict=True):
+        results = await in_trial(call, partial(_match_all, matcher, bodies))
+        for row, result in zip(rows, results, strict=True):
             failed += result.error is not None or bool(result.failures)
             matched += len(result) > 0
             if len(result) and len(ids) < PREVIEW_SHOWN:
@@ -465,6 +458,10 @@ async def preview(call: Call) -> Response:
     elif tried >= 20 and not matched:
         warning = "it matches nothing of what came lately"
     return json_response({"documents": tried, "matched": matched, "ids": ids, "broken": failed, "warning": warning})
+
+
+def _match_all(matcher: xsift.Matcher, documents: list[xsift.Document]) -> list[xsift.Match]:
+    return list(matcher.match_many(documents))
 
 
 def _latest(connection: Connection, owner: str | None, before: int | None, most: int) -> list[Any]:

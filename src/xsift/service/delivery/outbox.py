@@ -12,6 +12,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
@@ -171,7 +172,7 @@ class Outbox:
             if not numbers:
                 continue
             with contextlib.suppress(Exception):  # the database is away: the next look will tell
-                for number, last in await self._reads.run(lambda connection: _last_places(connection, numbers)):
+                for number, last in await self._reads.run(partial(_last_places, numbers=numbers)):
                     channel = self._channels.get(number)
                     if channel is not None and last > channel.last:
                         channel.last = last

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from xsift.errors import DocumentError, XsiftError
+from xsift.errors import XsiftError
 from xsift.service.store.schema import broken, dead_letters, documents, receipts, subscribers
 from xsift.service.store.schema import deliveries as table
 
@@ -97,7 +97,7 @@ class Broken:
     received: float
     size: int
     beginning: bytes
-    error: DocumentError
+    error: XsiftError
 
 
 # Publishing
