@@ -267,4 +267,17 @@ def as_starlette(routes: Sequence[Route], parts: Parts, gate: Gate) -> list[Star
     paths: dict[str, dict[str, _Endpoint]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method] = _Endpoint(route, parts, gate)
-    return [StarletteRoute(path, endpoint=_Path(endpoints)) for path, endpoints in paths.items()]
+    made: list[StarletteRoute] = []
+    for path, endpoints in paths.items():
+        # /subscriptions/validate is an action when it is posted to, and else the subscription of this name.
+        shadows = "{" not in path and any("{" in other and _covers(other, path) for other in paths)
+        route = StarletteRoute(path, endpoint=_Path(endpoints), methods=list(endpoints) if shadows else None)
+        made.insert(0, route) if shadows else made.append(route)
+    return made
+
+
+def _covers(pattern: str, path: str) -> bool:
+    ours, theirs = pattern.split("/"), path.split("/")
+    return len(ours) == len(theirs) and all(
+        one.startswith("{") or one == other for one, other in zip(ours, theirs, strict=True)
+    )
