@@ -470,21 +470,23 @@ async def activity(call: Call) -> Response:
         raise Problem(429, "too-many-streams", f"{use.streams} streams are open")
     owner = call.owner_or_all()
 
+    def shown_event(event: dict[str, Any]) -> bytes:
+        if owner not in (None, event["owner"]):
+            return b""
+        if not call.caller.is_admin:  # how many subscriptions others have that match is theirs to know
+            event = {name: value for name, value in event.items() if name != "matches"}
+        return b"event: document\ndata: " + to_json(event) + b"\n\n"
+
     async def stream() -> AsyncIterator[bytes]:
         use.streams += 1
         queue = call.parts.activity.watch()
         try:
-            for event in list(call.parts.activity.feed):
-                if owner in (None, event["owner"]):
-                    yield b"event: document\ndata: " + to_json(event) + b"\n\n"
+            yield b"retry: 1000\n\n" + b"".join(map(shown_event, list(call.parts.activity.feed)))
             while call.parts.ready:
                 try:
-                    event = await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS)
+                    yield shown_event(await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS))
                 except TimeoutError:
                     yield b": still here\n\n"
-                    continue
-                if owner in (None, event["owner"]):
-                    yield b"event: document\ndata: " + to_json(event) + b"\n\n"
         finally:
             call.parts.activity.unwatch(queue)
             use.streams -= 1

@@ -22,6 +22,8 @@ __all__ = ["Addresses", "guarded_transport"]
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # addresses of IPv4 as a gateway shows them
+
 
 class Addresses:
     """Decides about addresses."""
@@ -34,6 +36,8 @@ class Addresses:
         address: Address = ipaddress.ip_address(text.partition("%")[0])
         if isinstance(address, ipaddress.IPv6Address):
             inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+            if address in NAT64:
+                inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
             if inner is not None:
                 address = inner
         if any(address.version == network.version and address in network for network in self._allowed):
