@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 import xsift
 
@@ -53,7 +53,7 @@ class RunningServer:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise RuntimeError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
             self._find_url(start)
-            time.sleep(0.02)
+            time.sleep(0.05)
         return self
 
     def _find_url(self, start: int) -> None:
@@ -63,10 +63,14 @@ class RunningServer:
                 self.port = int(self.url.rpartition(":")[2])
 
     def _answers(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
-            return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
-        except httpx.HTTPError:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except OSError:
             return False
+        finally:
+            connection.close()
 
     def kill(self) -> None:
         """kill -9"""
@@ -91,7 +95,8 @@ class RunningServer:
 
     def metric(self, name: str) -> float:
         """The sum of a metric's samples."""
-        text = httpx.get(f"{self.url}/metrics").text
+        with urllib.request.urlopen(f"{self.url}/metrics") as answer:
+            text = answer.read().decode()
         found = [line for line in text.splitlines() if line.partition("{")[0].partition(" ")[0] == name]
         return sum(float(line.rpartition(" ")[2]) for line in found)
 
