@@ -5,12 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-import pytest
-
-for needed in ("starlette", "uvicorn", "sqlalchemy", "httpx", "zstandard", "prometheus_client"):
-    pytest.importorskip(needed)
-
 import httpx
+import pytest
 
 import xsift
 from tests.service.running import RunningServer, running

@@ -6,6 +6,8 @@ import gzip
 import json
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -133,8 +135,8 @@ def test_a_small_body_that_becomes_a_large_one(http: httpx.Client, server: Runni
     answer = http.post("/documents", content=content, headers={"content-encoding": encoding})
     assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
     assert server.process is not None
-    status = (f"/proc/{server.process.pid}/status")
-    peak = next(line for line in open(status) if line.startswith("VmHWM")).split()[1]
+    status = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    peak = next(line for line in status if line.startswith("VmHWM")).split()[1]
     assert int(peak) < 1_200_000, "it was unpacked whole"
 
 
@@ -210,17 +212,32 @@ def test_one_delivery_for_all_subscriptions_of_a_subscriber(client: xsift.Client
     assert [match["id"] for match in delivery.matches] == [f"s{n}" for n in range(10)]
 
 
-def test_a_slow_document_is_named_with_its_subscription(client: xsift.Client, server: RunningServer, owner: str) -> None:
-    client.add("expensive", "//slow[count(//n[count(//n) > 0]) > 0]")
-    published = client.publish("<slow>" + "<n/>" * 3000 + "</slow>", label="the slow one")
+def test_a_slow_document_is_named_with_its_subscriptions(
+    client: xsift.Client, server: RunningServer, owner: str
+) -> None:
+    expression = "//slow[count(//n[count(preceding-sibling::n[. = 'x']) > {}]) > 0]"
+    client.add_many((f"expensive {number}", expression.format(number)) for number in range(20))
+    client.add("cheap", "//slow[count(n) > 1]")
+    published = client.publish("<slow>" + "<n>x</n>" * 500 + "</slow>", label="the slow one")
 
-    def named() -> list[dict[str, object]]:
+    def named() -> list[dict[str, Any]]:
         return [record for record in server.records() if record.get("document") == published.id]
 
     record = until(named)[0]
-    assert (record["message"], record["label"]) == ("slow document", "the slow one")
-    assert int(str(record["candidates"])) >= 1
-    assert record["slowest"][0]["subscription"] == "expensive"  # type: ignore[index]
-    assert record["slowest"][0]["owner"] == owner  # type: ignore[index]
-    assert server.metric("xsift_candidates_total") >= 1
-    client.remove("expensive")
+    assert (record["message"], record["label"], record["bytes"]) == ("slow document", "the slow one", 4013)
+    assert record["candidates"] >= 20
+    assert len(record["slowest"]) == 5
+    for slow in record["slowest"]:
+        assert (slow["owner"], slow["subscription"].startswith("expensive")) == (owner, True)
+    assert server.metric("xsift_candidates_total") >= 20
+    assert server.metric("xsift_slow_documents_total") >= 1
+
+
+def test_a_subscription_that_costs_too_much_fails_alone(client: xsift.Client, server: RunningServer) -> None:
+    client.add("hostile", "//big[count(//n[count(preceding-sibling::n[. = 'x']) > 5]) > 0]")
+    client.add("plain", "//big")
+    published = client.publish("<big>" + "<n>x</n>" * 3000 + "</big>", wait=True)
+    assert [match["id"] for match in published.matches] == ["plain"]
+    told = [record for record in server.records() if record.get("document") == published.id]
+    assert any(record.get("subscription") == "hostile" and "too-many-steps" in record["reason"] for record in told)
+    assert client.get("hostile")["failures"] == 1

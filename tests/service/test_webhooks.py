@@ -233,10 +233,9 @@ def test_wrong_subscribers(http: httpx.Client, told: dict[str, Any]) -> None:
 def test_the_check_is_made_where_the_connection_is_made(tmp_path: Path) -> None:
     """A name that was public when it was checked, and is not when it is called: nothing is sent."""
     receiver = Receiver()
-    with running(tmp_path, settings='[webhooks]\nallow_networks = ["127.0.0.0/8"]\nattempts = 1') as server:
-        with server.client() as client:
-            subscribe(client, receiver)
-            server.stop()
+    allowing = '[webhooks]\nallow_networks = ["127.0.0.0/8"]\nattempts = 1'
+    with running(tmp_path, settings=allowing) as server, server.client() as client:
+        subscribe(client, receiver)
     server = RunningServer(tmp_path, settings="[webhooks]\nattempts = 1").start()
     with server.client() as client:
         publish(client, 1)

@@ -55,8 +55,8 @@ class Found:
     error: XsiftError | None = None
     failures: dict[int, XsiftError] = field(default_factory=dict)
     """By place: subscriptions that could not be decided on this document."""
-    evaluated: dict[int, float] = field(default_factory=dict)
-    """By place: the seconds that subscriptions took which the index could not decide."""
+    evaluated: list[int] = field(default_factory=list)
+    """Places of subscriptions that the index could not decide: they were evaluated, and perhaps caught."""
 
 
 class Snapshot:
@@ -78,14 +78,21 @@ class Snapshot:
                     continue
                 if match.failures:
                     result.failures |= {int(id): error for id, error in match.failures.items()}
-                if match.evaluated:
-                    result.evaluated |= {int(id): seconds for id, seconds in match.evaluated.items()}
+                result.evaluated += map(int, match.evaluated)
                 if selects and select and len(match):
                     nodes = matcher.select(document, failures={})  # of those that failed we know
                     result.caught += [Caught(int(id), found) for id, found in nodes.items()]
                 else:
                     result.caught += [Caught(int(id)) for id in match.ids]
         return found
+
+    def seconds_of(self, place: int, document: xsift.Document | bytes) -> float:
+        """How long one subscription takes on a document: to find out who is slow."""
+        started = time.perf_counter()
+        for matcher, _ in self._matchers:
+            with contextlib.suppress(XsiftError):  # it is in the other matcher, or cannot be decided
+                matcher.explain(document, str(place))
+        return time.perf_counter() - started
 
     def subscriber(self, place: int) -> int:
         """The number of the subscriber to which a match goes."""
@@ -249,6 +256,10 @@ class LiveSet:
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join()
+
+    def look(self) -> None:
+        """Something changed: the keeper looks now rather than later."""
+        self._wake.set()
 
     async def reach(self, version: int) -> None:
         """Waits until the snapshot has a version."""

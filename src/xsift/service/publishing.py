@@ -26,6 +26,7 @@ from xsift.service.activity import Activity
 from xsift.service.live_set import Found, LiveSet, Snapshot
 from xsift.service.metrics import Metrics
 from xsift.service.settings import Matching
+from xsift.service.slow_log import SlowLog
 from xsift.service.store.deliveries import (
     Broken,
     Delivery,
@@ -43,7 +44,7 @@ __all__ = ["Incoming", "Overloaded", "Publisher", "Receipt"]
 log = logging.getLogger("xsift.service.publishing")
 
 BATCH = 32  # documents that a thread of the pool takes at a time
-SLOWEST_NAMED = 5
+MOST_NAMED = 5
 KEPT_OF_BROKEN = 64 << 10  # bytes of a broken document that are kept for people to look at
 
 
@@ -75,7 +76,7 @@ class Overloaded(XsiftError):
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
     """A publication on its way through the pool."""
 
     owner: str
@@ -97,12 +98,12 @@ class _FairQueue:
 
     def __init__(self, most_documents: int, most_bytes: int) -> None:
         self._most_documents, self._most_bytes = most_documents, most_bytes
-        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[Job]] = OrderedDict()
         self._changed = threading.Condition()
         self._closed = False
         self.documents = self.bytes = 0
 
-    def put(self, job: _Job) -> None:
+    def put(self, job: Job) -> None:
         with self._changed:
             if self._closed:
                 raise StorageError("closed", "the server is stopping", hint="publish it again in a moment")
@@ -115,9 +116,9 @@ class _FairQueue:
             self.bytes += job.bytes
             self._changed.notify()
 
-    def take(self) -> list[_Job]:
+    def take(self) -> list[Job]:
         """The next jobs, about BATCH documents; none when the queue was closed."""
-        jobs: list[_Job] = []
+        jobs: list[Job] = []
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
@@ -131,7 +132,7 @@ class _FairQueue:
                 taken += len(job.documents)
         return jobs
 
-    def release(self, jobs: list[_Job]) -> None:
+    def release(self, jobs: list[Job]) -> None:
         """Jobs were answered: until then they take room, so that what waits for the disk is bounded too."""
         with self._changed:
             for job in jobs:
@@ -162,6 +163,7 @@ class Publisher:
         self._numbers = numbers
         self._metrics = metrics
         self._slow_seconds = settings.slow_milliseconds / 1000
+        self._slow_log = SlowLog(self._slow_seconds, metrics)
         self._activity = activity
         self._deliver = deliver
         self._queue = _FairQueue(settings.waiting_documents, settings.waiting_bytes)
@@ -169,7 +171,7 @@ class Publisher:
             threading.Thread(target=self._work, name=f"xsift-match-{number}", daemon=True)
             for number in range(settings.threads)
         ]
-        self._jobs: Batched[_Job] = Batched(self._store, self._stored)
+        self._jobs: Batched[Job] = Batched(self._store, self._stored)
         self._broken: Batched[Broken] = Batched(store_broken, lambda items, result, error: None)
 
     def start(self) -> None:
@@ -182,6 +184,7 @@ class Publisher:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
+        self._slow_log.close()
 
     @property
     def waiting(self) -> int:
@@ -222,7 +225,7 @@ class Publisher:
         for document in documents:
             document.label = document.label.replace("\x00", "")  # PostgreSQL has no such character
         size = sum(len(document.body) for document in documents)
-        self._queue.put(_Job(owner, documents, key, source, sees_all, waiter, size))
+        self._queue.put(Job(owner, documents, key, source, sees_all, waiter, size))
 
     # The pool
 
@@ -234,7 +237,7 @@ class Publisher:
                 log.exception("matching failed")
                 self._answer(jobs, error)
 
-    def _answer(self, jobs: list[_Job], error: BaseException | None = None) -> None:
+    def _answer(self, jobs: list[Job], error: BaseException | None = None) -> None:
         """Tells those who wait: all coroutines together, because each call into the event loop wakes it."""
         self._queue.release(jobs)
         waiting = []
@@ -248,7 +251,7 @@ class Publisher:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_resolve, waiting, error)
 
-    def _match(self, jobs: list[_Job]) -> None:
+    def _match(self, jobs: list[Job]) -> None:
         snapshot = self._live_set.snapshot
         began = time.perf_counter()
         for job in jobs:
@@ -259,14 +262,18 @@ class Publisher:
             for item in job.documents
         ]
         found = snapshot.match(documents)
-        seconds = time.perf_counter() - began
-        # What the index did for all of them is shared among them; what was evaluated for one is counted to that one.
-        shared = (seconds - sum(sum(result.evaluated.values()) for result in found)) / len(documents)
+        # They are matched together, so what each took is known on average. A slow one makes the others look slow: which
+        # it was is found out when it is logged.
+        seconds = (time.perf_counter() - began) / len(documents)
         begin = 0
         for job in jobs:
             end = begin + len(job.documents)
-            self._address_job(job, snapshot, found[begin:end], shared)
+            self._address_job(job, snapshot, found[begin:end])
             begin = end
+        for _ in documents:
+            self._metrics.match_seconds.observe(seconds)
+        if seconds * len(documents) > self._slow_seconds:
+            self._slow_log.look_into(snapshot, jobs, found)
         self._activity.count(
             [snapshot.row(caught.place) for result in found for caught in result.caught],
             [snapshot.row(place) for result in found for place in result.failures],
@@ -277,7 +284,7 @@ class Publisher:
         if stored:
             self._writer.add(self._jobs, stored)
 
-    def _address_job(self, job: _Job, snapshot: Snapshot, found: Sequence[Found], shared: float) -> None:
+    def _address_job(self, job: Job, snapshot: Snapshot, found: Sequence[Found]) -> None:
         first = self._numbers.take(len(found))
         outcomes = []
         for number, (incoming, result) in enumerate(zip(job.documents, found, strict=True), first):
@@ -289,13 +296,13 @@ class Publisher:
                 self._address(outcome, receipt, result, snapshot, job)
             else:
                 self._note_broken(job, incoming, receipt, result.error)
-            seconds = shared + sum(result.evaluated.values())
-            self._metrics.match_seconds.observe(seconds)
-            if result.evaluated or result.failures or seconds > self._slow_seconds:
-                self._note_evaluated(snapshot, incoming, receipt, result, seconds)
+            if result.evaluated:
+                self._metrics.candidates.inc(len(result.evaluated))
+            if result.failures:
+                self._note_failures(snapshot, receipt, result)
         job.publication = Publication(job.owner, outcomes, job.received, job.key)
 
-    def _address(self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: _Job) -> None:
+    def _address(self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: Job) -> None:
         """One delivery a subscriber, with all of its subscriptions that matched."""
         outcome.matches = len(result.caught)
         entries: dict[int, list[bytes]] = {}
@@ -318,7 +325,7 @@ class Publisher:
             for subscriber, found in entries.items()
         ]
 
-    def _note_broken(self, job: _Job, incoming: Incoming, receipt: Receipt, error: XsiftError) -> None:
+    def _note_broken(self, job: Job, incoming: Incoming, receipt: Receipt, error: XsiftError) -> None:
         """Keeps a document that is refused, for people to look at."""
         self._metrics.broken.labels(error.code).inc()
         told = {"id": receipt.id, "owner": job.owner, "label": incoming.label, "received": job.received}
@@ -327,13 +334,9 @@ class Publisher:
         broken = Broken(job.owner, number, incoming.label, job.received, len(incoming.body), start, error)
         self._writer.add(self._broken, [broken])
 
-    def _note_evaluated(
-        self, snapshot: Snapshot, incoming: Incoming, receipt: Receipt, result: Found, seconds: float
-    ) -> None:
-        """Tells of what the index could not decide."""
-        self._metrics.candidates.inc(len(result.evaluated))
+    def _note_failures(self, snapshot: Snapshot, receipt: Receipt, result: Found) -> None:
         self._metrics.failures.inc(len(result.failures))
-        for place, failure in list(result.failures.items())[:SLOWEST_NAMED]:
+        for place, failure in list(result.failures.items())[:MOST_NAMED]:
             log.warning(
                 "a subscription could not be decided",
                 extra={
@@ -343,47 +346,19 @@ class Publisher:
                     "reason": str(failure),
                 },
             )
-        if seconds > self._slow_seconds:
-            self._log_slow(snapshot, incoming, receipt, result, seconds)
-
-    def _log_slow(
-        self, snapshot: Snapshot, incoming: Incoming, receipt: Receipt, result: Found, seconds: float
-    ) -> None:
-        """Names the document, and the subscriptions that took the time."""
-        self._metrics.slow.inc()
-        slowest = sorted(result.evaluated.items(), key=lambda item: -item[1])[:SLOWEST_NAMED]
-        log.warning(
-            "slow document",
-            extra={
-                "document": receipt.id,
-                "label": incoming.label,
-                "bytes": len(incoming.body),
-                "milliseconds": round(seconds * 1000, 1),
-                "matches": len(result.caught),
-                "candidates": len(result.evaluated),
-                "slowest": [
-                    {
-                        "owner": snapshot.owner(place),
-                        "subscription": snapshot.id(place),
-                        "milliseconds": round(taken * 1000, 1),
-                    }
-                    for place, taken in slowest
-                ],
-            },
-        )
 
     # Out
 
-    def _store(self, connection: Any, jobs: list[_Job]) -> None:
+    def _store(self, connection: Any, jobs: list[Job]) -> None:
         store_publications(connection, [job.publication for job in jobs if job.publication is not None])
 
-    def _stored(self, jobs: list[_Job], _result: Any, error: BaseException | None) -> None:
+    def _stored(self, jobs: list[Job], _result: Any, error: BaseException | None) -> None:
         """In the writer's thread, once it is durable."""
         if error is not None:
             self._answer(jobs, error)
             return
         made: list[Delivery] = []
-        new: list[_Job] = []
+        new: list[Job] = []
         for job in jobs:
             publication = job.publication
             assert publication is not None
@@ -398,7 +373,7 @@ class Publisher:
         self._answer(jobs)
         self._count(new, len(made))
 
-    def _count(self, jobs: list[_Job], deliveries: int) -> None:
+    def _count(self, jobs: list[Job], deliveries: int) -> None:
         now, size, matches = time.perf_counter(), 0, 0
         stored: dict[str, int] = {}
         for job in jobs:
@@ -420,7 +395,7 @@ class Publisher:
         self._metrics.deliveries.inc(deliveries)
 
 
-def _resolve(jobs: list[_Job], error: BaseException | None) -> None:
+def _resolve(jobs: list[Job], error: BaseException | None) -> None:
     """Answers those who wait; on the thread that they wait on."""
     for job in jobs:
         if job.waiter.done():

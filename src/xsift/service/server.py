@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import secrets
@@ -47,6 +48,7 @@ from xsift.service.store import keys, leases
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import SERVER_BITS, Numbers
 from xsift.service.store.writer import Writer
+from xsift.service.table_sync import SetTable, TableSync
 
 __all__ = ["Server", "run"]
 
@@ -93,6 +95,15 @@ def _refuse_if_open_to_all(settings: Settings, database: Database) -> None:
             )
 
 
+def _open_table(path: str) -> SetTable:
+    try:
+        tables = importlib.import_module("xsift.tables")
+    except ModuleNotFoundError as error:
+        raise XsiftError("no-tables", f"tables need {error.name}", hint="pip install 'xsift[tables]'") from error
+    table: SetTable = tables.SubscriptionTable.create(path, exist_ok=True)
+    return table
+
+
 class _Uvicorn(uvicorn.Server):
     """uvicorn, told to stop by us: we have other things to do first."""
 
@@ -112,11 +123,15 @@ class Server:
         self._janitor = Janitor(
             database, self.parts.reads, self.parts.writer, self.parts.metrics, settings.keep, self._name
         )
-        self._intakes: list[FolderIntake | KafkaIntake] = []
+        self._intakes: list[FolderIntake | KafkaIntake | TableSync] = []
         if settings.folder.path:
             self._intakes.append(FolderIntake(settings.folder, self.parts.publisher, settings.limits.body_bytes))
         if settings.kafka.topics:
             self._intakes.append(KafkaIntake(settings.kafka, self.parts.publisher))
+        if settings.table.path:
+            parts = self.parts
+            table = _open_table(settings.table.path)
+            self._intakes.append(TableSync(table, settings.table, database, parts.writer, parts.live_set))
         self._stop = asyncio.Event()
 
     def _make(self, database: Database) -> Parts:

@@ -464,7 +464,7 @@ async def explain(call: Call) -> Response:
                 }
                 for pattern, steps in explanation.patterns
             ],
-            "verified": explanation.verified,
+            "evaluated": explanation.evaluated,
             "residual": explanation.residual,
             "nodes": nodes_json(explanation.nodes, document),
             "text": str(explanation),

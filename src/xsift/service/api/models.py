@@ -249,10 +249,9 @@ class Explanation(BaseModel):
     xpath: str
     matched: bool
     patterns: list[dict[str, Any]] = Field(description="Each with its steps: step, depth, found, satisfied.")
-    verified: bool | None = None
+    evaluated: bool | None = Field(default=None, description="What the evaluation gave; null if the index decided alone.")
     residual: str = ""
     nodes: list[dict[str, Any]]
-    namespaces: list[dict[str, Any]] = Field(default_factory=list, description="Those of the document.")
     text: str
 
 

@@ -271,8 +271,8 @@ def as_starlette(routes: Sequence[Route], parts: Parts, gate: Gate) -> list[Star
     for path, endpoints in paths.items():
         # /subscriptions/validate is an action when it is posted to, and else the subscription of this name.
         shadows = "{" not in path and any("{" in other and _covers(other, path) for other in paths)
-        route = StarletteRoute(path, endpoint=_Path(endpoints), methods=list(endpoints) if shadows else None)
-        made.insert(0, route) if shadows else made.append(route)
+        methods = list(endpoints) if shadows else None
+        made.insert(0 if shadows else len(made), StarletteRoute(path, endpoint=_Path(endpoints), methods=methods))
     return made
 
 
