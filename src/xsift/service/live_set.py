@@ -23,6 +23,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, Row
+from sqlalchemy.exc import SQLAlchemyError
 
 import xsift
 from xsift.errors import XsiftError
@@ -287,6 +288,9 @@ class LiveSet:
             try:
                 while not self._stop and self._catch_up():
                     pass
+            except SQLAlchemyError as error:
+                log.warning("the store does not answer; it is asked again", extra={"reason": str(error)[:300]})
+                time.sleep(0.5)
             except Exception:
                 log.exception("the set could not be brought up to date; it is tried again")
                 time.sleep(1)

@@ -70,8 +70,8 @@ _LINE = TypeAdapter(_DocumentLine)
 async def publish(call: Call) -> Response:
     wants_matches = call.choice("wait", "", "matches") == "matches"
     key = call.request.headers.get("idempotency-key")
-    if key is not None and not 1 <= len(key) <= LONGEST_KEY:
-        raise Problem(422, "bad-key", f"an idempotency key has 1 to {LONGEST_KEY} characters")
+    if key is not None and not (1 <= len(key) <= LONGEST_KEY and key.isprintable()):
+        raise Problem(422, "bad-key", f"an idempotency key has 1 to {LONGEST_KEY} printable characters")
     kind = media_type_of(call.request)
     if kind in NDJSON:
         return await _publish_many(call, _from_lines(call), key, wants_matches)

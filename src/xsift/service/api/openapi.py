@@ -90,7 +90,7 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": route.summary,
         "tags": [route.tag],
-        "operationId": route.endpoint.__name__,
+        "operationId": f"{route.tag}_{route.endpoint.__name__}",
         "parameters": parameters,
         "responses": {str(status): _answer(route, status) for status in sorted(statuses)},
     }

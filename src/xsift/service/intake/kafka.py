@@ -85,13 +85,13 @@ class KafkaIntake:
                     source="kafka",
                 )
                 if receipts[0].error is not None:
-                    log.warning("a message was refused", extra={"message": where, "reason": str(receipts[0].error)})
+                    log.warning("a message was refused", extra={"offset": where, "reason": str(receipts[0].error)})
                 return True
             except XsiftError as error:
                 if error.code == "closed":
                     return False
                 if error.code not in LATER:
-                    log.warning("a message was refused", extra={"message": where, "reason": str(error)})
+                    log.warning("a message was refused", extra={"offset": where, "reason": str(error)})
                     return True
                 time.sleep(0.2)
         return False

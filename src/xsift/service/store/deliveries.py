@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, tuple_, update
+from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from xsift.errors import XsiftError
@@ -105,25 +105,12 @@ class Broken:
 
 def store_publications(connection: Connection, publications: list[Publication]) -> None:
     """Stores documents and their deliveries. A publication whose key was used before is answered as it was then."""
-    _find_replays(connection, publications)
-    new = [publication for publication in publications if not publication.replayed and publication.error is None]
     now = time.time()
+    _keep_receipts(connection, publications, now)
+    new = [publication for publication in publications if not publication.replayed and publication.error is None]
     rows = [_document_row(publication, outcome) for publication in new for outcome in _good(publication)]
     if rows:
         connection.execute(documents.insert(), rows)
-    keyed = [
-        {
-            "owner": publication.owner,
-            "key": publication.key,
-            "digest": publication.digest(),
-            "document": publication.outcomes[0].number,
-            "at": now,
-        }
-        for publication in new
-        if publication.key is not None
-    ]
-    if keyed:
-        connection.execute(receipts.insert(), keyed)
     _make_deliveries(connection, new, now)
 
 
@@ -144,34 +131,77 @@ def _document_row(publication: Publication, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _find_replays(connection: Connection, publications: list[Publication]) -> None:
-    wanted = {(publication.owner, publication.key) for publication in publications if publication.key is not None}
-    if not wanted:
-        return
-    if connection.dialect.name == "postgresql":  # several servers may be given the same key at once
-        for owner, key in sorted(wanted, key=str):
-            connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{owner}\x00{key}", 0))))
-    query = select(receipts).where(tuple_(receipts.c.owner, receipts.c.key).in_(wanted))
-    seen = {(row.owner, row.key): (bytes(row.digest), row.document) for row in connection.execute(query)}
+def _keep_receipts(connection: Connection, publications: list[Publication], now: float) -> None:
+    """Notes the keys of publications, and finds those that were used before: by an earlier one, or within these."""
+    leaders: dict[tuple[str, str], Publication] = {}
     for publication in publications:
         publication.replayed, publication.error = False, None
+        if publication.key is not None:
+            leaders.setdefault((publication.owner, publication.key), publication)
+    if not leaders:
+        return
+    wanted = [
+        {"owner": owner, "key": key, "digest": leader.digest(), "document": leader.outcomes[0].number, "at": now}
+        for (owner, key), leader in sorted(leaders.items(), key=lambda item: item[0])
+    ]
+    seen = _insert_receipts(connection, wanted)
+    for publication in publications:
         if publication.key is None:
             continue
-        digest = publication.digest()
-        before, first = seen.setdefault((publication.owner, publication.key), (digest, 0))
-        if before != digest:
-            publication.error = XsiftError(
-                "key-reused",
-                "this idempotency key was used for another document",
-                hint="a key belongs to one document; use a new one",
-            )
-        elif first:
-            publication.replayed = True
-            shift = first - publication.outcomes[0].number
-            for outcome in publication.outcomes:
-                outcome.number += shift
-        else:
-            seen[publication.owner, publication.key] = (digest, publication.outcomes[0].number)
+        place = (publication.owner, publication.key)
+        leader = leaders[place]
+        if place in seen:
+            _replay(publication, *seen[place])
+        elif publication is not leader:
+            _replay(publication, leader.digest(), leader.outcomes[0].number)
+
+
+def _insert_receipts(
+    connection: Connection, wanted: list[dict[str, Any]]
+) -> dict[tuple[str, str], tuple[bytes, int]]:
+    """Inserts receipts; returns those that were there already, by owner and key."""
+    places = [(row["owner"], row["key"]) for row in wanted]
+    if connection.dialect.name == "postgresql":
+        # Another server may be given the same key at this moment: the insertion waits for it, and then gives way.
+        columns = {name: [row[name] for row in wanted] for name in wanted[0]}
+        new = {(row.owner, row.key) for row in connection.execute(INSERT_RECEIPTS, columns)}
+        return _receipts_of(connection, [place for place in places if place not in new])
+    seen = _receipts_of(connection, places)
+    rows = [row for row, place in zip(wanted, places, strict=True) if place not in seen]
+    if rows:
+        connection.execute(receipts.insert(), rows)
+    return seen
+
+
+INSERT_RECEIPTS = text(
+    "INSERT INTO receipts (owner, key, digest, document, at)"
+    " SELECT * FROM unnest(CAST(:owner AS text[]), CAST(:key AS text[]), CAST(:digest AS bytea[]),"
+    " CAST(:document AS bigint[]), CAST(:at AS float8[]))"
+    " ON CONFLICT DO NOTHING RETURNING owner, key"
+)
+
+
+def _receipts_of(connection: Connection, places: list[tuple[str, str]]) -> dict[tuple[str, str], tuple[bytes, int]]:
+    found: dict[tuple[str, str], tuple[bytes, int]] = {}
+    for begin in range(0, len(places), CHUNK):
+        query = select(receipts).where(tuple_(receipts.c.owner, receipts.c.key).in_(places[begin : begin + CHUNK]))
+        found |= {(row.owner, row.key): (bytes(row.digest), row.document) for row in connection.execute(query)}
+    return found
+
+
+def _replay(publication: Publication, digest: bytes, first: int) -> None:
+    """Answers a publication as the first one with its key was answered, if it is the same."""
+    if digest != publication.digest():
+        publication.error = XsiftError(
+            "key-reused",
+            "this idempotency key was used for another document",
+            hint="a key belongs to one document; use a new one",
+        )
+        return
+    publication.replayed = True
+    shift = first - publication.outcomes[0].number
+    for outcome in publication.outcomes:
+        outcome.number += shift
 
 
 def _make_deliveries(connection: Connection, publications: list[Publication], now: float) -> None:

@@ -242,4 +242,4 @@ def _storage_error(error: BaseException) -> StorageError:
         return StorageError(
             "storage-away", "the database does not answer, nothing was stored", hint="repeat it later"
         )
-    return StorageError("storage-failed", f"nothing was stored: {error}")
+    return StorageError("storage-failed", "the database refused it, nothing was stored", hint="the server's log says why")
