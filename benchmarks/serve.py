@@ -1,7 +1,7 @@
 """The service over loopback: documents a second, the time from publish to event, and what an import does to both.
 
-The server is a process of its own, the client is this one: on a machine with two processors each has one. The client
-speaks HTTP by hand, so that the server is measured and not a client library.
+The server is a process of its own, the client is this one: on a machine with two processors each has one. The
+client speaks HTTP by hand, so that the server is measured and not a client library.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Listener:
 
 
 async def publish_at(url: str, documents: Sequence[bytes], rate: float, seconds: float) -> tuple[int, list[float]]:
-    """Publishes at a rate, or as fast as it goes if that is 0; how many were stored, and how long each answer took."""
+    """Publishes at a rate, or as fast as it goes if that is 0; how many were stored, how long answers took."""
     connections = [await Connection(url).open() for _ in range(CONNECTIONS)]
     started = time.perf_counter()
     answers: list[float] = []
@@ -245,9 +245,8 @@ async def _measure(url: str, documents: Sequence[bytes], pid: int, scale: float)
     print("\n  where the time goes (the server's own histograms, upper bounds):")
     status = json.loads((await control.request("GET", "/status"))[1])
     for name, facts in status["seconds"].items():
-        print(
-            f"    {name:8} p50 {facts.get('p50', 0) * 1000:g} ms, p99 {facts.get('p99', 0) * 1000:g} ms, {facts['count']:,.0f}"
-        )
+        p50, p99 = (facts.get(share, 0) * 1000 for share in ("p50", "p99"))
+        print(f"    {name:8} p50 {p50:g} ms, p99 {p99:g} ms, {facts['count']:,.0f}")
     await _import_meanwhile(url, documents, int(1_000_000 * scale), listener)
     listener.stop()
 
@@ -266,7 +265,8 @@ async def _import_meanwhile(url: str, documents: Sequence[bytes], number: int, l
     seconds, report = await importing
     print(
         f"\n  import of {report['added']:,} more while 100 documents a second are published: {seconds:.1f} s; "
-        f"{stored:,} documents stored, the longest answer took {max(answered):.2f} s (p99 {percentile(answered, 0.99):.2f} s)"
+        f"{stored:,} documents stored, the longest answer took {max(answered):.2f} s "
+        f"(p99 {percentile(answered, 0.99):.2f} s)"
     )
     control = await Connection(url).open()
     begun = time.perf_counter()

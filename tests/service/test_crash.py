@@ -1,5 +1,5 @@
-"""Killed at random, out of disk, told to stop: no document that was acknowledged is lost, no delivery is lost, and one
-that comes twice has the same id both times.
+"""Killed at random, out of disk, told to stop: no document that was acknowledged is lost, no delivery is lost, and
+one that comes twice has the same id both times.
 
 XSIFT_KILLS=20 kills it twenty times; by default it is killed three times.
 """
@@ -221,7 +221,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 12 MB; only root can have one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", disk], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", disk], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("only root can mount a small disk")
     yield disk

@@ -1,4 +1,6 @@
-"""Deliveries that are asked for: streams of events, long polls; order, resumption, acknowledgement, bounded backlogs."""
+"""Deliveries that are asked for: streams of events, long polls; order, resumption, acknowledgement, bounded
+backlogs.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def test_events_come_in_order_and_resume(client: xsift.Client) -> None:
 def test_events_that_are_made_while_somebody_listens(client: xsift.Client) -> None:
     client.add("a", "//a", subscriber="s")
     found: list[int] = []
-    listening = threading.Thread(target=lambda: found.extend(number_of(delivery) for delivery in take(client, "s", 600)))
+    listening = threading.Thread(
+        target=lambda: found.extend(number_of(delivery) for delivery in take(client, "s", 600))
+    )
     listening.start()
     for begin in range(0, 600, 60):
         publish(client, range(begin, begin + 60))
@@ -91,7 +95,9 @@ def test_more_than_a_page(client: xsift.Client) -> None:
     assert [number_of(delivery) for delivery in found] == list(range(700))
 
 
-def test_a_backlog_is_bounded_and_what_was_dropped_is_told(client: xsift.Client, http: httpx.Client, server: RunningServer) -> None:
+def test_a_backlog_is_bounded_and_what_was_dropped_is_told(
+    client: xsift.Client, http: httpx.Client, server: RunningServer
+) -> None:
     client.put_subscriber("s", kind="pull", backlog=10)
     client.add("a", "//a", subscriber="s")
     publish(client, range(100))

@@ -52,7 +52,9 @@ def test_a_broken_document_is_refused_with_its_position(http: httpx.Client, clie
     assert http.get(f"/documents/{item['id']}").content == b"<a>\n  <b></c>\n</a>"
 
 
-@pytest.mark.parametrize("body", [b"", b"   ", b"\x00", b"<", b"<a", b"text", b"\xff\xfe", b"<a/><b/>", b"<a>&nothing;</a>"])
+@pytest.mark.parametrize(
+    "body", [b"", b"   ", b"\x00", b"<", b"<a", b"text", b"\xff\xfe", b"<a/><b/>", b"<a>&nothing;</a>"]
+)
 def test_no_document_at_all(http: httpx.Client, body: bytes) -> None:
     for path in ("/documents", "/match", "/select"):
         answer = http.post(path, content=body)
@@ -63,11 +65,18 @@ def test_no_document_at_all(http: httpx.Client, body: bytes) -> None:
 def test_encodings(client: xsift.Client, http: httpx.Client) -> None:
     client.add("umlaut", "//a[. = 'ä']", deliver="document", subscriber="reader")
     latin = "<?xml version='1.0' encoding='iso-8859-1'?><a>ä</a>".encode("latin-1")
-    for document in (latin, "<a>ä</a>", "<a>ä</a>".encode("utf-16"), xsift.Document("<a>ä</a>".encode("cp1252"), encoding="cp1252")):
+    for document in (
+        latin,
+        "<a>ä</a>",
+        "<a>ä</a>".encode("utf-16"),
+        xsift.Document("<a>ä</a>".encode("cp1252"), encoding="cp1252"),
+    ):
         assert client.match(document) == ["umlaut"]
         assert client.publish(document, wait=True).matches
     declared = http.post(
-        "/match", content="<a>ä</a>".encode("latin-1"), headers={"content-type": "application/xml; charset=iso-8859-1"}
+        "/match",
+        content="<a>ä</a>".encode("latin-1"),
+        headers={"content-type": "application/xml; charset=iso-8859-1"},
     )
     assert [match["id"] for match in declared.json()["matches"]] == ["umlaut"]
     assert all("<a>ä</a>" in (delivery.xml or "") for delivery in client.deliveries("reader"))
@@ -86,7 +95,11 @@ def test_many_as_ndjson(http: httpx.Client, client: xsift.Client, owner: str) ->
     assert (told["stored"], told["broken"], len(told["documents"])) == (298, 2, 300)
     assert told["documents"][7]["error"]["code"] == "tag-mismatch"
     assert told["documents"][9]["error"]["code"] == "bad-line"
-    matched = [n for n, document in enumerate(told["documents"]) if any(m["id"] == "odd" for m in document.get("matches", ()))]
+    matched = [
+        n
+        for n, document in enumerate(told["documents"])
+        if any(m["id"] == "odd" for m in document.get("matches", ()))
+    ]
     assert matched == [n for n in range(300) if n % 2 and n not in (7, 9)]
     deliveries = client.deliveries("odd", most=1000)
     assert [delivery.document["label"] for delivery in deliveries] == [f"l{n}" for n in matched]
@@ -96,12 +109,18 @@ def test_many_as_ndjson(http: httpx.Client, client: xsift.Client, owner: str) ->
 
 def test_many_as_a_form(http: httpx.Client, client: xsift.Client) -> None:
     client.add("a", "//a")
-    files = [("f", ("one.xml", b"<a/>", "application/xml")), ("f", ("two.xml", b"<a>", "application/xml")), ("f", ("three.xml", b"<b/>"))]
+    files = [
+        ("f", ("one.xml", b"<a/>", "application/xml")),
+        ("f", ("two.xml", b"<a>", "application/xml")),
+        ("f", ("three.xml", b"<b/>")),
+    ]
     told = http.post("/documents", params={"wait": "matches"}, files=files).json()
     assert [document["label"] for document in told["documents"]] == ["one.xml", "two.xml", "three.xml"]
     assert [bool(document.get("matches")) for document in told["documents"]] == [True, False, False]
     assert told["documents"][1]["error"]["code"]
-    broken = http.post("/documents", content=b"--x\r\nnonsense", headers={"content-type": "multipart/form-data; boundary=x"})
+    broken = http.post(
+        "/documents", content=b"--x\r\nnonsense", headers={"content-type": "multipart/form-data; boundary=x"}
+    )
     assert broken.status_code in (400, 422)
     assert http.post("/documents", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 400
 
@@ -120,11 +139,18 @@ def test_packed(http: httpx.Client, client: xsift.Client) -> None:
         assert (cut.status_code, cut.json()["code"]) == (400, "bad-encoding")
         wrong = http.post("/match", content=b"nonsense", headers={"content-encoding": encoding})
         assert (wrong.status_code, wrong.json()["code"]) == (400, "bad-encoding")
-    two = http.post("/match", content=gzip.compress(b"<r>") + gzip.compress(b"<a/></r>"), headers={"content-encoding": "gzip"})
+    two = http.post(
+        "/match", content=gzip.compress(b"<r>") + gzip.compress(b"<a/></r>"), headers={"content-encoding": "gzip"}
+    )
     assert two.status_code == 200
     assert http.post("/match", content=body, headers={"content-encoding": "br"}).status_code == 415
     import_lines = gzip.compress(b'{"id": "packed", "xpath": "//p"}\n')
-    assert http.post("/subscriptions", content=import_lines, headers={**NDJSON, "content-encoding": "gzip"}).json()["added"] == 1
+    assert (
+        http.post("/subscriptions", content=import_lines, headers={**NDJSON, "content-encoding": "gzip"}).json()[
+            "added"
+        ]
+        == 1
+    )
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
@@ -181,9 +207,13 @@ def test_match_select_explain_store_nothing(client: xsift.Client, http: httpx.Cl
     tried = client.explain(document, xpath="//p[@x='1']")
     assert tried["matched"]
     assert tried["nodes"][0]["xml"] == "<p x='1'>one</p>"
-    posted = http.post("/select", json={"xml": document.decode(), "xpath": "//n:p", "namespaces": {"n": "urn:n"}}).json()
+    posted = http.post(
+        "/select", json={"xml": document.decode(), "xpath": "//n:p", "namespaces": {"n": "urn:n"}}
+    ).json()
     assert posted["matches"] == []
-    assert http.post("/match", json={"xml": document.decode(), "xpath": "//p["}).json()["code"] == "predicate-not-closed"
+    assert (
+        http.post("/match", json={"xml": document.decode(), "xpath": "//p["}).json()["code"] == "predicate-not-closed"
+    )
     assert http.post("/explain", json={"xml": "<a/>"}).status_code == 422
     assert http.post("/explain", json={"xml": "<a/>", "subscription": "unknown"}).status_code == 404
     assert http.post("/explain", content=b"{", headers={"content-type": "application/json"}).status_code == 400

@@ -1,4 +1,6 @@
-"""For operators: health, metrics, status, logs, the description of the API, TLS; and the parts that have tests alone."""
+"""For operators: health, metrics, status, logs, the description of the API, TLS; and the parts that have tests
+alone.
+"""
 
 from __future__ import annotations
 
@@ -105,20 +107,53 @@ def test_methods_and_paths_that_there_are_not(server: RunningServer) -> None:
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD, POST")
     assert httpx.get(f"{server.url}/nothing").json()["code"] == "unknown-path"
     assert httpx.head(f"{server.url}/healthz").status_code == 200
-    assert httpx.put(f"{server.url}/subscriptions/validate", json={"xpath": "//a"}, params={"owner": "odd"}).status_code == 201
+    assert (
+        httpx.put(f"{server.url}/subscriptions/validate", json={"xpath": "//a"}, params={"owner": "odd"}).status_code
+        == 201
+    )
     assert httpx.get(f"{server.url}/subscriptions/validate", params={"owner": "odd"}).json()["id"] == "validate"
 
 
 def test_malformed_everything(server: RunningServer) -> None:
     """Whatever is sent, wherever: an answer that is an error of the sender's, and a server that lives."""
     randomness = random.Random(5)
-    bodies: list[Any] = [b"", b"{", b"null", b"[]", b"0", b'"x"', b"\xff\xfe\x00", b"<a/>", b'{"xml": 3}', b'{"id": null}']
-    bodies += [b'{"xpath": "//a", "metadata": ' + b"[" * 500 + b"]" * 500 + b"}", b'{"xpath": "\\ud800"}', b"{}" * 1000]
+    bodies: list[Any] = [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"0",
+        b'"x"',
+        b"\xff\xfe\x00",
+        b"<a/>",
+        b'{"xml": 3}',
+        b'{"id": null}',
+    ]
+    bodies += [
+        b'{"xpath": "//a", "metadata": ' + b"[" * 500 + b"]" * 500 + b"}",
+        b'{"xpath": "\\ud800"}',
+        b"{}" * 1000,
+    ]
     bodies += [b'{"xpath": "//a\\u0000"}', b'{"id": "' + b"9" * 50 + b'"}', b'{"id": "1-99999999999999999999"}']
     bodies += [randomness.randbytes(300) for _ in range(3)]
     ids = ["x", "%00", "..", "%2e%2e", "%ff%fe", "a" * 300, "1-1", "0000000000000001", "%F0%9F%92%A9"]
-    kinds = ["application/json", "application/x-ndjson", "multipart/form-data; boundary=x", "application/xml; charset=", "\\"]
-    queries = ["", "?most=-1", "?after=%00", "?wait=x", "?owner=%00", "?owner=" + "x" * 300, "?label=a&label=b", "?format=x"]
+    kinds = [
+        "application/json",
+        "application/x-ndjson",
+        "multipart/form-data; boundary=x",
+        "application/xml; charset=",
+        "\\",
+    ]
+    queries = [
+        "",
+        "?most=-1",
+        "?after=%00",
+        "?wait=x",
+        "?owner=%00",
+        "?owner=" + "x" * 300,
+        "?label=a&label=b",
+        "?format=x",
+    ]
     with httpx.Client(base_url=server.url, timeout=30) as http:
         for route in all_routes():
             if route.streams or route.path in ("/keys", "/keys/{id}"):
@@ -141,7 +176,12 @@ def test_malformed_everything(server: RunningServer) -> None:
 def test_garbage_instead_of_http(server: RunningServer) -> None:
     import socket
 
-    for garbage in (b"\x00" * 100, b"GET", b"GET / HTTP/9.9\r\n\r\n", b"POST /documents HTTP/1.1\r\ncontent-length: -1\r\n\r\n"):
+    for garbage in (
+        b"\x00" * 100,
+        b"GET",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /documents HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
+    ):
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
             connection.sendall(garbage)
             connection.shutdown(socket.SHUT_WR)
@@ -221,7 +261,9 @@ def test_the_writer_groups_and_isolates(tmp_path: Path) -> None:
     groups: list[int] = []
     done: list[list[int]] = []
     kind: Batched[int] = Batched(
-        lambda connection, items: connection.execute(table.insert(), [{"n": n} for n in items]) and groups.append(len(items)),
+        lambda connection, items: (
+            connection.execute(table.insert(), [{"n": n} for n in items]) and groups.append(len(items))
+        ),
         lambda items, result, error: done.append(items),
     )
     for number in range(1000, 1100):

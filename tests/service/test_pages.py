@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.service.running import running
 from xsift.service.settings import Settings
@@ -20,15 +23,20 @@ def as_pattern(text: str) -> str:
     return ".*?".join(map(re.escape, text.strip("\n").split("…")))
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_examples_of_the_page(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         names: dict[str, object] = {}
         printed = ""
         checked = 0
         for language, text in BLOCK.findall(PAGE.read_text()):
-            text = text.replace("localhost:8080", f"localhost:{server.port}").replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
+            text = text.replace("localhost:8080", f"localhost:{server.port}").replace(
+                "127.0.0.1:8080", f"127.0.0.1:{server.port}"
+            )
             if language == "sh":
-                ran = subprocess.run(["sh", "-c", text], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+                ran = subprocess.run(
+                    ["sh", "-c", text], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+                )
                 assert ran.returncode in (0, 28), ran.stderr  # 28: the stream was cut off, as the page says
                 printed = ran.stdout
                 assert '"status":5' not in printed

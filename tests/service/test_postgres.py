@@ -1,5 +1,5 @@
-"""The same on PostgreSQL, with two servers on one database. The tests start a cluster of their own on a free port, as an
-unprivileged user; where PostgreSQL is not installed they are skipped.
+"""The same on PostgreSQL, with two servers on one database. The tests start a cluster of their own on a free port,
+as an unprivileged user; where PostgreSQL is not installed they are skipped.
 """
 
 from __future__ import annotations

@@ -63,7 +63,16 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 def test_nobody_gets_in_without_a_key(guarded: Guarded) -> None:
     url = guarded.server.url
-    for path in ("/subscriptions", "/documents", "/subscribers", "/keys", "/audit", "/status", "/metrics", "/session"):
+    for path in (
+        "/subscriptions",
+        "/documents",
+        "/subscribers",
+        "/keys",
+        "/audit",
+        "/status",
+        "/metrics",
+        "/session",
+    ):
         answer = httpx.get(url + path)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthorised"), path
         assert answer.headers["www-authenticate"] == "Bearer"
@@ -104,7 +113,9 @@ def test_keys_are_stored_as_hashes(guarded: Guarded) -> None:
     ],
 )
 def test_roles(guarded: Guarded, name: str, method: str, path: str, status: int) -> None:
-    assert guarded.http(name).request(method, path, content=b"<a/>" if method == "POST" else None).status_code == status
+    assert (
+        guarded.http(name).request(method, path, content=b"<a/>" if method == "POST" else None).status_code == status
+    )
 
 
 def test_an_owner_who_tries_anothers_ids(guarded: Guarded) -> None:
@@ -127,7 +138,10 @@ def test_an_owner_who_tries_anothers_ids(guarded: Guarded) -> None:
     ]:
         assert http.request(method, path).status_code == 404, (method, path)
         other = http.request(method, path, params={"owner": "alice"})
-        assert (other.status_code, other.json()["code"]) == (403, "not-yours") or other.status_code == 404, (method, path)
+        assert (other.status_code, other.json()["code"]) == (403, "not-yours") or other.status_code == 404, (
+            method,
+            path,
+        )
     ack = http.post("/subscribers/private/ack", json={"id": "1-1"})
     assert ack.status_code == 404
     assert http.post("/explain", json={"xml": "<a/>", "subscription": "secret"}).status_code == 404

@@ -84,9 +84,7 @@ def test_a_topic_is_read_and_written(server: RunningServer, cluster: tuple[Any, 
             producer.produce("documents", b"<a>%d</a>" % number, key=b"%d" % number, partition=0)
         producer.produce("documents", b"<broken>", key=b"broken")
         assert producer.flush(30) == 0
-        consumer = kafka.Consumer(
-            {"bootstrap.servers": servers, "group.id": "test", "auto.offset.reset": "earliest"}
-        )
+        consumer = kafka.Consumer({"bootstrap.servers": servers, "group.id": "test", "auto.offset.reset": "earliest"})
         consumer.subscribe(["matches"])
         received: list[Any] = []
         deadline = time.monotonic() + 60
@@ -98,7 +96,9 @@ def test_a_topic_is_read_and_written(server: RunningServer, cluster: tuple[Any, 
         told = [json.loads(message.value()) for message in received]
         labels = [item["document"]["label"] for item in told]
         assert [label for label in labels if label != "first"] == [str(number) for number in range(20)]
-        assert [dict(message.headers())["xsift-delivery-id"].decode() for message in received] == [item["id"] for item in told]
+        assert [dict(message.headers())["xsift-delivery-id"].decode() for message in received] == [
+            item["id"] for item in told
+        ]
         assert {message.key() for message in received} == {b"kafka/topic"}
         until(lambda: client.get_subscriber("topic")["waiting"] == 0)
         assert server.metric("xsift_documents_total") >= 20
@@ -196,7 +196,9 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 def test_the_server_follows_a_table(kept: Kept) -> None:
     table = MemoryTable()
     sync = kept.sync(table, "follow")
-    table.add([{"id": "a", "xpath": "//a"}, {"id": "b", "xpath": "//n:b", "namespaces": {"n": "urn:n"}, "subscriber": "s"}])
+    table.add(
+        [{"id": "a", "xpath": "//a"}, {"id": "b", "xpath": "//n:b", "namespaces": {"n": "urn:n"}, "subscriber": "s"}]
+    )
     table.add([{"id": "c", "xpath": "//c", "deliver": "document", "labels": '{"l": "v"}', "metadata": '{"m": 1}'}])
     sync.follow()
     rows = kept.rows()
@@ -212,19 +214,28 @@ def test_the_server_follows_a_table(kept: Kept) -> None:
     until(lambda: kept.live_set.snapshot.version > version)
     after = kept.rows()
     kept.sync(table, "follow").follow()
-    assert {id: row.row for id, row in kept.rows().items()} == {id: row.row for id, row in after.items()}, "nothing is done twice"
+    assert {id: row.row for id, row in kept.rows().items()} == {id: row.row for id, row in after.items()}, (
+        "nothing is done twice"
+    )
 
 
 def test_a_table_follows_the_server(kept: Kept) -> None:
     table = MemoryTable()
     sync = kept.sync(table, "write")
-    put = [Subscription("a", "//a", "s", namespaces={"n": "urn:n"}, metadata={"m": [1]}), Subscription("b", "//b", "s")]
+    put = [
+        Subscription("a", "//a", "s", namespaces={"n": "urn:n"}, metadata={"m": [1]}),
+        Subscription("b", "//b", "s"),
+    ]
     kept.writer.run_blocking(lambda connection: store.put_many(connection, "team", put, "me"))
-    kept.writer.run_blocking(lambda connection: store.put_many(connection, "others", [Subscription("x", "//x", "s")], "me"))
+    kept.writer.run_blocking(
+        lambda connection: store.put_many(connection, "others", [Subscription("x", "//x", "s")], "me")
+    )
     sync.write()
     assert {id: row["xpath"] for id, row in table.live().items()} == {"a": "//a", "b": "//b"}
     kept.writer.run_blocking(lambda connection: store.remove_many(connection, "team", ["a"], "me"))
-    kept.writer.run_blocking(lambda connection: store.put_many(connection, "team", [Subscription("b", "//b2", "s")], "me"))
+    kept.writer.run_blocking(
+        lambda connection: store.put_many(connection, "team", [Subscription("b", "//b2", "s")], "me")
+    )
     sync.write()
     assert {id: row["xpath"] for id, row in table.live().items()} == {"b": "//b2"}
     version = table.version()
@@ -240,4 +251,9 @@ def test_a_table_follows_the_server(kept: Kept) -> None:
 def test_rows_of_other_peoples_tables() -> None:
     table = pa.table({"id": ["a"], "xpath": ["//a"], "labels": [["urgent", "news"]], "deliver": ["nonsense"]})
     [row] = as_subscriptions(table, "team")
-    assert (row.labels, row.deliver, row.subscriber, row.ordered) == ({"urgent": "", "news": ""}, "ids", "team", False)
+    assert (row.labels, row.deliver, row.subscriber, row.ordered) == (
+        {"urgent": "", "news": ""},
+        "ids",
+        "team",
+        False,
+    )

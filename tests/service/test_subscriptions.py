@@ -167,7 +167,13 @@ def test_import_reports_what_was_refused_and_takes_the_rest(http: httpx.Client, 
 
 def test_export_is_what_import_takes(client: xsift.Client, http: httpx.Client) -> None:
     rows = [
-        {"id": f"s{n}", "xpath": f"//a[@b={n}]", "metadata": {"n": n}, "labels": {"l": str(n)}, "deliver": "fragments"}
+        {
+            "id": f"s{n}",
+            "xpath": f"//a[@b={n}]",
+            "metadata": {"n": n},
+            "labels": {"l": str(n)},
+            "deliver": "fragments",
+        }
         for n in range(1500)
     ]
     assert client.add_many(rows) == []

@@ -5,10 +5,10 @@
     client.publish(b"<nitf>…</nitf>")
     for delivery in client.events("alice"): …
 
-Errors are those of the library: a broken document is a DocumentError with line and column, an expression that cannot be
-used an XPathError with its column. What only a service can say is a ServiceError with the status. A request that can be
-repeated is repeated when the server is away for a moment: publishing too, because each document goes with a key that
-makes its repetition harmless.
+Errors are those of the library: a broken document is a DocumentError with line and column, an expression that
+cannot be used an XPathError with its column. What only a service can say is a ServiceError with the status. A
+request that can be repeated is repeated when the server is away for a moment: publishing too, because each
+document goes with a key that makes its repetition harmless.
 """
 
 from __future__ import annotations
@@ -220,9 +220,7 @@ class _Calls:
         headers = {"idempotency-key": key or uuid.uuid4().hex}
         return _Call("POST", "/documents", _published, parameters, content, kind, headers)
 
-    def publish_many(
-        self, documents: Iterable[Source], key: str | None, wait: bool
-    ) -> _Call[list[Published]]:
+    def publish_many(self, documents: Iterable[Source], key: str | None, wait: bool) -> _Call[list[Published]]:
         lines = []
         for document in documents:
             loaded = xsift.Document(document).loaded(1 << 40)
@@ -234,9 +232,7 @@ class _Calls:
             "POST", "/documents", _published_many, parameters, b"".join(lines), "application/x-ndjson", headers
         )
 
-    def question(
-        self, path: str, document: Source, parse: Callable[[httpx.Response], Answer]
-    ) -> _Call[Answer]:
+    def question(self, path: str, document: Source, parse: Callable[[httpx.Response], Answer]) -> _Call[Answer]:
         content, kind = _body(document)
         return _Call("POST", path, parse, self.owner, content, kind)
 
@@ -407,9 +403,7 @@ class Client:
 
     # Documents
 
-    def publish(
-        self, document: Source, *, label: str = "", key: str | None = None, wait: bool = False
-    ) -> Published:
+    def publish(self, document: Source, *, label: str = "", key: str | None = None, wait: bool = False) -> Published:
         """Publishes a document; returns when it is durable. With `wait`, says which of the caller's subscriptions
         matched. `key` makes repetitions of the same document harmless; by default each call has one of its own.
         """
@@ -616,9 +610,7 @@ class AsyncClient:
         """Client.select"""
         return await self._run(self._calls.question("/select", document, _selected))
 
-    async def explain(
-        self, document: Source, id: str | None = None, *, xpath: str | None = None
-    ) -> dict[str, Any]:
+    async def explain(self, document: Source, id: str | None = None, *, xpath: str | None = None) -> dict[str, Any]:
         """Client.explain"""
         return await self._run(self._calls.explain(document, id, xpath))
 

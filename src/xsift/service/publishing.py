@@ -1,5 +1,6 @@
-"""From documents to deliveries. What is published is matched at once in a bounded pool, then stored together with what
-it was found to be for, in one transaction. So the answer to a publisher means: stored, matched, and on its way.
+"""From documents to deliveries. What is published is matched at once in a bounded pool, then stored together with
+what it was found to be for, in one transaction. So the answer to a publisher means: stored, matched, and on its
+way.
 
 The pool takes documents from a queue that is fair: owners take turns, so one who publishes a great deal delays
 himself. When the queue is full, publishers are told to come back.
@@ -262,8 +263,8 @@ class Publisher:
             for item in job.documents
         ]
         found = snapshot.match(documents)
-        # They are matched together, so what each took is known on average. A slow one makes the others look slow: which
-        # it was is found out when it is logged.
+        # They are matched together, so what each took is known on average. A slow one makes the others look slow:
+        # which it was is found out when it is logged.
         seconds = (time.perf_counter() - began) / len(documents)
         begin = 0
         for job in jobs:

@@ -1,7 +1,9 @@
-"""A table of subscriptions and the server's set kept alike, so that a Spark stream and a server follow the same ones.
+"""A table of subscriptions and the server's set kept alike, so that a Spark stream and a server follow the same
+ones.
 
-The table has versions, and can tell the changes between them. Either it leads and the server follows it (`direction = "follow"`), or the server leads and writes what its owner's set becomes. How far
-it has come is stored together with what it did, so a crash repeats at most what is harmless to repeat.
+The table has versions, and can tell the changes between them. Either it leads and the server follows it
+(`direction = "follow"`), or the server leads and writes what its owner's set becomes. How far it has come is
+stored together with what it did, so a crash repeats at most what is harmless to repeat.
 """
 
 from __future__ import annotations
@@ -125,7 +127,9 @@ class TableSync:
         if came:
             failed = self._table.add(as_rows(came), errors="collect")
             for id, error in failed:
-                log.warning("the table does not take a subscription", extra={"subscription": id, "reason": str(error)})
+                log.warning(
+                    "the table does not take a subscription", extra={"subscription": id, "reason": str(error)}
+                )
         self._writer.run_blocking(lambda connection: self._note(connection, latest))
         log.info("wrote to the table", extra={"version": latest, "changed": len(came), "removed": len(gone)})
 
@@ -135,7 +139,9 @@ def _changes_of(connection: Connection, owner: str, after: int, until: int) -> t
     live = (table.c.owner == owner, table.c.removed.is_(None))
     source = table.join(subscribers_table, table.c.subscriber == subscribers_table.c.number)
     query = select(table, subscribers_table.c.id.label("subscriber_id")).select_from(source)
-    came = list(connection.execute(query.where(*live, table.c.added > after, table.c.added <= until).order_by(table.c.row)))
+    came = list(
+        connection.execute(query.where(*live, table.c.added > after, table.c.added <= until).order_by(table.c.row))
+    )
     removed = set(
         connection.scalars(
             select(table.c.id).where(table.c.owner == owner, table.c.removed > after, table.c.removed <= until)
@@ -151,7 +157,7 @@ def _changes_of(connection: Connection, owner: str, after: int, until: int) -> t
 
 
 def as_rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    """Subscriptions of the store as rows of a table. What a table has no columns of its own for is JSON in a column."""
+    """Subscriptions of the store as rows of a table. Labels and metadata are JSON in a column."""
     return [
         {
             "id": row.id,

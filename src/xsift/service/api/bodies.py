@@ -1,4 +1,6 @@
-"""Reading what is sent: bounded, unpacked (gzip, zstd) without letting a small body become a large one, line by line."""
+"""Reading what is sent: bounded, unpacked (gzip, zstd) without letting a small body become a large one, line by
+line.
+"""
 
 from __future__ import annotations
 

@@ -326,7 +326,7 @@ async def _named(call: Call, trial: models.TrialIn | None) -> Any:
 @routes.add(
     "POST",
     "/match",
-    "Which of the caller's subscriptions a document satisfies, or whether it satisfies an expression. Nothing is stored.",
+    "Which of the caller's subscriptions a document satisfies, or whether it does an expression. Nothing is stored.",
     roles=["publish", "subscribe"],
     takes=("application/xml", "application/json"),
     gives=models.MatchAnswer,

@@ -249,7 +249,9 @@ class Explanation(BaseModel):
     xpath: str
     matched: bool
     patterns: list[dict[str, Any]] = Field(description="Each with its steps: step, depth, found, satisfied.")
-    evaluated: bool | None = Field(default=None, description="What the evaluation gave; null if the index decided alone.")
+    evaluated: bool | None = Field(
+        default=None, description="What the evaluation gave; null if the index decided alone."
+    )
     residual: str = ""
     nodes: list[dict[str, Any]]
     text: str

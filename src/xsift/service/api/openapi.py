@@ -167,8 +167,11 @@ def _fields(schema: dict[str, Any], description: dict[str, Any]) -> str:
 
 
 CSS = """
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0; color: CanvasText; background: Canvas; color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 }
+:root { color: CanvasText; background: Canvas; color-scheme: light dark }
 main { max-width: 60rem; margin: 0 auto; padding: 1rem }
 h3 { margin: 1.5rem 0 0 } h3 b { color: #06c } p { margin: .25rem 0 } small { opacity: .7 }
-table { border-collapse: collapse } td { vertical-align: top; padding: .15rem .75rem .15rem 0 } ul { margin: 0; padding-left: 1.2rem }
+table { border-collapse: collapse }
+td { vertical-align: top; padding: .15rem .75rem .15rem 0 }
+ul { margin: 0; padding-left: 1.2rem }
 """

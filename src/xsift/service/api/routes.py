@@ -1,7 +1,7 @@
 """Routes: a table of what there is, who may use it, what goes in and what comes out.
 
-The same table makes the application and its OpenAPI description, so that they cannot differ. An endpoint is a coroutine
-function of a `Call`.
+The same table makes the application and its OpenAPI description, so that they cannot differ. An endpoint is a
+coroutine function of a `Call`.
 """
 
 from __future__ import annotations

@@ -459,7 +459,7 @@ async def forget(call: Call) -> Response:
 @routes.add(
     "GET",
     "/activity",
-    "What comes in, as server-sent events: documents with their matches, broken ones with their error. A view, no delivery.",
+    "What comes in, as server-sent events: documents, broken ones with their error. A view, no delivery.",
     roles=["publish", "subscribe"],
     gives="text/event-stream",
     streams=True,

@@ -1,8 +1,9 @@
 """Couriers: a loop for each subscriber that is sent to, so that a slow or dead one delays nobody else.
 
-Deliveries go out in order, one subscriber's after the other. One that fails is tried again, later each time and not at
-the same moment as all others; after the last attempt it is a dead letter, and the next one has its turn. How often
-it was tried is in the store, so a restart does not start over. Of several servers one at a time has the couriers.
+Deliveries go out in order, one subscriber's after the other. One that fails is tried again, later each time and
+not at the same moment as all others; after the last attempt it is a dead letter, and the next one has its turn.
+How often it was tried is in the store, so a restart does not start over. Of several servers one at a time has the
+couriers.
 """
 
 from __future__ import annotations
@@ -251,7 +252,7 @@ class Couriers:
         self._known.discard(number)
 
     async def _persist(self, work: Any) -> None:
-        """Writes, and waits for a disk that is full to have room again: nothing may be sent that is then forgotten."""
+        """Writes; if the disk is full, waits until it has room: nothing may be sent that is then forgotten."""
         while True:
             try:
                 await self._writer.run(work)

@@ -1,8 +1,8 @@
 """The outbox: deliveries that were made durable, for whoever reads them.
 
-A reader has a place in a subscriber's sequence. What is new it gets from memory, where the last deliveries to subscribers
-with readers are kept; when it is further behind, from the store, a page at a time. So a slow reader costs a page of memory,
-and nobody waits for it.
+A reader has a place in a subscriber's sequence. What is new it gets from memory, where the last deliveries to
+subscribers with readers are kept; when it is further behind, from the store, a page at a time. So a slow reader
+costs a page of memory, and nobody waits for it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Webhooks: a signed request a delivery, as the Standard Webhooks specification has it.
 
-`webhook-id` is the id of the delivery and stays the same however often it is sent; `webhook-signature` is an HMAC over id,
-timestamp and body. 2xx is received; 410 ends it; everything else, redirects too, is a failure and is tried
-again later. A host that keeps failing is left alone for a while, whoever of its subscribers it fails for.
+`webhook-id` is the id of the delivery and stays the same however often it is sent; `webhook-signature` is an HMAC
+over id, timestamp and body. 2xx is received; 410 ends it; everything else, redirects too, is a failure and is
+tried again later. A host that keeps failing is left alone for a while, whoever of its subscribers it fails for.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The tables, for SQLite and PostgreSQL alike.
 
-`subscriptions` is a table with history: a row says from which version of the set on it was there, and from which on no
-more. So one table answers what is live now, what changed between two versions, and who changed what.
+`subscriptions` is a table with history: a row says from which version of the set on it was there, and from which
+on no more. So one table answers what is live now, what changed between two versions, and who changed what.
 
-A delivery is named by its subscriber and its place in that subscriber's sequence. The sequence has no holes: what is
-dropped is counted in `dropped_place`.
+A delivery is named by its subscriber and its place in that subscriber's sequence. The sequence has no holes: what
+is dropped is counted in `dropped_place`.
 """
 
 from __future__ import annotations

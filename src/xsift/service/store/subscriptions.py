@@ -1,4 +1,6 @@
-"""Subscriptions in the store: put, removed, listed, with the history of each, and the changes between two versions."""
+"""Subscriptions in the store: put, removed, listed, with the history of each, and the changes between two
+versions.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The one thread that writes: it takes all that waits, writes it in one transaction, and answers when that is durable.
+"""The one thread that writes: it takes all that waits, writes it in one transaction, and answers when that is
+durable.
 
-A commit waits for the disk, some milliseconds. What arrives meanwhile is the next group, so thousands of
-documents a second cost a hundred commits. Each piece of work has a savepoint of its own: one that fails fails alone.
-If the commit itself fails (the disk is full), all of the group are told so, and nothing of it is there.
+A commit waits for the disk, some milliseconds. What arrives meanwhile is the next group, so thousands of documents
+a second cost a hundred commits. Each piece of work has a savepoint of its own: one that fails fails alone. If the
+commit itself fails (the disk is full), all of the group are told so, and nothing of it is there.
 """
 
 from __future__ import annotations
@@ -242,4 +243,6 @@ def _storage_error(error: BaseException) -> StorageError:
         return StorageError(
             "storage-away", "the database does not answer, nothing was stored", hint="repeat it later"
         )
-    return StorageError("storage-failed", "the database refused it, nothing was stored", hint="the server's log says why")
+    return StorageError(
+        "storage-failed", "the database refused it, nothing was stored", hint="the server's log says why"
+    )
