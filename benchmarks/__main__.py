@@ -12,6 +12,7 @@ BENCHMARKS = {
     "sift": "the engine sift beside the others, on the workloads that it was made for",
     "tables": "subscription tables: a million rows, single changes, looks, a stream that follows, restarts",
     "spark": "Spark: beside xpath_boolean and lxml, throughput beside the library, memory of workers, shards",
+    "serve": "the service over loopback: documents a second, publish to event, an import meanwhile",
     "duplicates": "5,000,000 subscriptions, 167,000 of them distinct",
 }
 

@@ -8,12 +8,15 @@ matcher.match(b"<nitf>…</nitf>")
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from xsift.document import Document, DocumentStatistics, Limits, document_statistics
 from xsift.engines import EngineDescription, list_engines
 from xsift.errors import (
     DocumentError,
     EngineError,
     FailureWarning,
+    ServiceError,
     StorageError,
     SubscriptionError,
     TableError,
@@ -26,8 +29,13 @@ from xsift.matching.options import MatcherOptions
 from xsift.matching.results import ArrayMatches, Explanation, Match, Node, SubscriptionReport
 from xsift.matching.subscriptions import Subscriptions
 
+if TYPE_CHECKING:
+    from xsift.service.client import AsyncClient, Client
+
 __all__ = [
     "ArrayMatches",
+    "AsyncClient",
+    "Client",
     "Document",
     "DocumentError",
     "DocumentStatistics",
@@ -40,6 +48,7 @@ __all__ = [
     "Matcher",
     "MatcherOptions",
     "Node",
+    "ServiceError",
     "StorageError",
     "SubscriptionError",
     "SubscriptionReport",
@@ -54,3 +63,12 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # The clients need httpx, which the library does not: they are imported when somebody asks for them.
+    if name in ("AsyncClient", "Client"):
+        from xsift.service import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

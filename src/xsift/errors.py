@@ -6,6 +6,7 @@
     ├── SubscriptionError   an id is unknown or used twice, a file of subscriptions cannot be read
     ├── EngineError         an engine is unknown, was given a wrong option, or refuses a pattern
     ├── WorkloadError       a DTD or a generator parameter cannot be used
+    ├── ServiceError        a server that was asked refused, or did not answer
     ├── StorageError        a saved matcher cannot be read
     └── TableError          a subscription table cannot be read, or was not changed
 
@@ -19,6 +20,7 @@ __all__ = [
     "DocumentError",
     "EngineError",
     "FailureWarning",
+    "ServiceError",
     "StorageError",
     "SubscriptionError",
     "TableError",
@@ -109,6 +111,14 @@ class EngineError(XsiftError):
 
 class WorkloadError(XsiftError):
     """A DTD or a parameter of a generator cannot be used."""
+
+
+class ServiceError(XsiftError):
+    """A server refused what it was asked, or did not answer. `status` is that of HTTP, 0 if there was no answer."""
+
+    def __init__(self, code: str, message: str, *, status: int = 0, hint: str = "") -> None:
+        super().__init__(code, message, hint=hint)
+        self.status = status
 
 
 class StorageError(XsiftError):

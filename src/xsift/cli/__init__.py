@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "generate": "make documents and subscriptions like those of the papers",
     "experiment": "rerun the experiments of the papers",
     "spark": "the same on Spark: batch and streams",
+    "serve": "publish, subscribe, be told: a service by HTTP",
     "demo": "the main job on generated data",
 }
 

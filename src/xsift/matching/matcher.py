@@ -169,7 +169,9 @@ class Matcher:
             return Document(it) if isinstance(it, bytes) else it
 
         with self._desk() as desk:
-            rows, ends, errors, failures = self._decided(desk.worker.match_batch(opened), document, desk)
+            found = desk.worker.match_batch(opened)
+            rows, ends, errors, failures = self._decided(found, document, desk)
+        _, _, candidates, candidate_ends, _ = found
         make_ids = self._rows.ids_of
         matches, begin = [], 0
         for number, end in enumerate(ends.tolist()):
@@ -183,6 +185,9 @@ class Matcher:
                     errors.get(number) if errors else None,
                     failures.get(number, NO_FAILURES) if failures else NO_FAILURES,
                     None if isinstance(it, bytes) else it.label,
+                    candidates[candidate_ends[number - 1] if number else 0 : candidate_ends[number]]
+                    if len(candidates)
+                    else None,
                 )
             )
             begin = end

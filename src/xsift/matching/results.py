@@ -40,7 +40,7 @@ class Match:
     the document's, or None.
     """
 
-    __slots__ = ("_begin", "_end", "_ids", "_make_ids", "_rows", "error", "failures", "label")
+    __slots__ = ("_begin", "_candidates", "_end", "_ids", "_make_ids", "_rows", "error", "failures", "label")
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class Match:
         error: DocumentError | None = None,
         failures: Mapping[str, XsiftError] = NO_FAILURES,
         label: str | None = None,
+        candidates: npt.NDArray[np.int32] | None = None,
     ) -> None:
         # Its rows are cut out of those of the batch when they are asked for: small documents are many.
         self._rows = rows
@@ -61,6 +62,12 @@ class Match:
         self.error = error
         self.failures = failures
         self.label = label
+        self._candidates = candidates
+
+    @property
+    def evaluated(self) -> list[str]:
+        """The ids of subscriptions that the index could not decide, and that were evaluated on this document."""
+        return [] if self._candidates is None else self._make_ids(self._candidates)
 
     @property
     def rows(self) -> npt.NDArray[np.int32]:

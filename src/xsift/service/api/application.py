@@ -1,0 +1,71 @@
+"""The application: all routes, in an order in which the busy ones are found first."""
+
+from __future__ import annotations
+
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
+
+from xsift.service.api import administration, documents, openapi, operations, subscribers, subscriptions
+from xsift.service.api.problems import Problem, problem_response
+from xsift.service.api.routes import HEADERS, Route, as_starlette
+from xsift.service.api.security import Gate
+from xsift.service.parts import Parts
+
+__all__ = ["all_routes", "make_application"]
+
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+def all_routes() -> list[Route]:
+    """Every route of the API."""
+    modules = (documents, subscriptions, subscribers, operations, administration)
+    return [route for module in modules for route in module.routes.routes]
+
+
+def make_application(parts: Parts, gate: Gate) -> Router:
+    """The ASGI application of a server."""
+    routes = all_routes()
+    description = openapi.describe(routes)
+    pages = {
+        "/openapi.json": (to_json(description), "application/json"),
+        "/docs": (openapi.page(description).encode(), "text/html; charset=utf-8"),
+        "/docs.css": (openapi.CSS.encode(), "text/css; charset=utf-8"),
+    }
+
+    def page(body: bytes, kind: str) -> Response:
+        return _with_headers(Response(body, media_type=kind, headers={"content-security-policy": PAGE_POLICY}))
+
+    def endpoint_of(path: str):  # type: ignore[no-untyped-def]
+        async def show(request: Request) -> Response:
+            return page(*pages[path])
+
+        return show
+
+    async def root(request: Request) -> Response:
+        return _with_headers(Response(status_code=307, headers={"location": "/docs"}))
+
+    shown = [StarletteRoute(path, endpoint_of(path)) for path in pages]
+    # The router alone: what Starlette puts around it handles errors, which our endpoints do themselves.
+    return Router(
+        [*as_starlette(routes, parts, gate), *shown, StarletteRoute("/", root)],
+        redirect_slashes=False,
+        default=_nothing_here,
+    )
+
+
+def _with_headers(response: Response) -> Response:
+    present = {name for name, _ in response.raw_headers}
+    response.raw_headers += [header for header in HEADERS if header[0] not in present]
+    return response
+
+
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    problem = Problem(404, "unknown-path", "there is nothing here", hint="/docs lists what there is")
+    await _with_headers(problem_response(problem))(scope, receive, send)

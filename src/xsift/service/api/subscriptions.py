@@ -1,0 +1,492 @@
+"""Subscriptions: put, looked at, removed; imported and exported; checked before they are made."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+from sqlalchemy import Connection, Row, select
+from starlette.responses import Response, StreamingResponse
+
+import xsift
+from xsift.errors import XsiftError
+from xsift.service.api import models
+from xsift.service.api.bodies import read_lines
+from xsift.service.api.documents import NDJSON, in_trial
+from xsift.service.api.problems import Problem
+from xsift.service.api.routes import Call, Parameter, Routes, json_response
+from xsift.service.store import deliveries as deliveries_store
+from xsift.service.store import keys
+from xsift.service.store import subscriptions as store
+from xsift.service.store.numbers import document_id
+from xsift.service.store.schema import documents
+from xsift.service.store.subscriptions import Subscription
+
+__all__ = ["routes"]
+
+routes = Routes("subscriptions")
+
+IMPORT_ROWS = 1000  # rows of an import that are written in one piece
+MOST_ERRORS = 1000  # that an import's report names
+LONGEST_LINE = 256 << 10
+PREVIEW_SHOWN = 100
+PREVIEW_BATCH = 200
+_LINE = TypeAdapter(models.Line)
+OWNER = Parameter("owner", "For whom; for admins. Default: the caller.")
+
+
+def checked_name(id: str) -> str:
+    """An id out of a path."""
+    if not 1 <= len(id) <= 200 or not id.isprintable():
+        raise Problem(422, "bad-id", f"{id[:50]!r} cannot be an id", hint="1 to 200 printable characters, without /")
+    return id
+
+
+def shown(row: Row[Any], call: Call | None = None) -> dict[str, Any]:
+    """A row of the store as an answer."""
+    answer: dict[str, Any] = {
+        "id": row.id,
+        "owner": row.owner,
+        "xpath": row.xpath,
+        "ordered": row.ordered,
+        "namespaces": row.namespaces,
+        "subscriber": row.subscriber_id,
+        "deliver": row.deliver,
+        "labels": row.labels,
+        "metadata": row.metadata,
+        "version": row.added,
+        "changed": row.added_at,
+        "changed_by": row.added_by,
+    }
+    if row.removed is not None:
+        answer |= {"removed": row.removed_at, "removed_by": row.removed_by}
+    elif call is not None:
+        answer["matches"], answer["failures"] = call.parts.activity.of(row.row)
+    return answer
+
+
+def _check(rows: Sequence[tuple[str, str, bool, dict[str, str]]], residuals: Any) -> dict[int, XsiftError]:
+    """By their place, the expressions that cannot be used. They are compiled as the live set will compile them."""
+    trial = xsift.Subscriptions(residuals=residuals)
+    columns = {
+        "id": [str(place) for place in range(len(rows))],
+        "xpath": [row[1] for row in rows],
+        "ordered": [row[2] for row in rows],
+    }
+    table = pa.table(columns)
+    if any(row[3] for row in rows):
+        mappings = pa.array([list(row[3].items()) for row in rows], pa.map_(pa.string(), pa.string()))
+        table = table.append_column("namespaces", mappings)
+    return {int(id): error for id, error in trial.add_many(table, errors="collect")}
+
+
+def _named(error: XsiftError, id: str) -> XsiftError:
+    if hasattr(error, "id"):
+        error.id = id
+    return error
+
+
+# One
+
+
+@routes.add(
+    "PUT",
+    "/subscriptions/{id}",
+    "Add a subscription, or replace it. The next document is matched with it.",
+    roles=["subscribe"],
+    takes=models.SubscriptionIn,
+    gives=models.SubscriptionOut,
+    statuses=(200, 201, 422, 429),
+    parameters=[OWNER],
+)
+async def put(call: Call) -> Response:
+    id, owner = checked_name(call.path("id")), call.owner()
+    wanted = await call.model(models.SubscriptionIn)
+    residuals = call.parts.settings.matching.residuals
+    row = (id, wanted.xpath, wanted.ordered, wanted.namespaces)
+    refused = await in_trial(call, lambda: _check([row], residuals))
+    if refused:
+        raise _named(refused[0], id)
+    _check_limit(call, owner, 1)
+    subscription = _subscription(id, wanted, owner)
+
+    def work(connection: Connection) -> tuple[store.Put, Row[Any]]:
+        result = store.put_many(connection, owner, [subscription], call.caller.actor)
+        if result.added or result.replaced:
+            keys.note(
+                connection, call.caller, "put-subscription", owner, id, xpath=wanted.xpath, version=result.version
+            )
+        return result, store.get(connection, owner, id)
+
+    result, found = await call.parts.writer.run(work)
+    await call.parts.live_set.reach(result.version)
+    return json_response(shown(found), 201 if result.added else 200)
+
+
+def _subscription(id: str, wanted: models.SubscriptionIn, owner: str) -> Subscription:
+    return Subscription(
+        id=id,
+        xpath=wanted.xpath,
+        subscriber=wanted.subscriber or owner,
+        ordered=wanted.ordered,
+        deliver=wanted.deliver,
+        namespaces=wanted.namespaces,
+        labels=wanted.labels,
+        metadata=wanted.metadata,
+    )
+
+
+def _check_limit(call: Call, owner: str, more: int) -> None:
+    most = call.parts.settings.limits.subscriptions
+    if call.parts.live_set.count(owner) + more > most:
+        raise Problem(
+            429,
+            "too-many-subscriptions",
+            f"{owner!r} may have {most:,} subscriptions",
+            hint="remove some, or ask the operator",
+        )
+
+
+@routes.add(
+    "GET",
+    "/subscriptions/{id}",
+    "A subscription, with how often it matched in the last 15 minutes.",
+    roles=["subscribe"],
+    gives=models.SubscriptionOut,
+    statuses=(200, 404),
+    parameters=[OWNER],
+)
+async def get(call: Call) -> Response:
+    owner, id = call.owner(), call.path("id")
+    row = await call.parts.reads.run(lambda connection: store.get(connection, owner, id))
+    return json_response(shown(row, call))
+
+
+@routes.add(
+    "DELETE",
+    "/subscriptions/{id}",
+    "Remove a subscription. The next document is not matched with it.",
+    roles=["subscribe"],
+    statuses=(204, 404),
+    parameters=[OWNER],
+)
+async def delete(call: Call) -> Response:
+    owner, id = call.owner(), call.path("id")
+
+    def work(connection: Connection) -> int:
+        store.get(connection, owner, id)
+        version, _ = store.remove_many(connection, owner, [id], call.caller.actor)
+        keys.note(connection, call.caller, "remove-subscription", owner, id, version=version)
+        return version
+
+    await call.parts.live_set.reach(await call.parts.writer.run(work))
+    return Response(status_code=204)
+
+
+@routes.add(
+    "GET",
+    "/subscriptions/{id}/history",
+    "Every state that a subscription has had, the latest first.",
+    roles=["subscribe"],
+    gives=models.Collection,
+    statuses=(200, 404),
+    parameters=[OWNER],
+)
+async def history(call: Call) -> Response:
+    owner, id = call.owner(), call.path("id")
+    rows = await call.parts.reads.run(lambda connection: store.history(connection, owner, id))
+    if not rows:
+        raise Problem(404, "unknown-id", f"there never was a subscription {id[:200]!r}")
+    return json_response({"items": [shown(row) for row in rows], "next": None})
+
+
+# Many
+
+
+@routes.add(
+    "GET",
+    "/subscriptions",
+    "Subscriptions by owner and id, a page at a time; or all of them as NDJSON.",
+    roles=["subscribe"],
+    gives=models.Collection,
+    parameters=[
+        OWNER,
+        Parameter("most", "Of a page, at most 1,000.", {"type": "integer"}),
+        Parameter("after", "The `next` of the page before."),
+        Parameter("prefix", "Ids that begin with this."),
+        Parameter("contains", "Ids or expressions that contain this."),
+        Parameter("subscriber", "Those of one subscriber."),
+        Parameter("label", "NAME=VALUE; may be given several times."),
+        Parameter("format", "`ndjson`: all, streamed, in the form that an import takes.", {"enum": ["ndjson"]}),
+    ],
+)
+async def list_subscriptions(call: Call) -> Response:
+    filters: dict[str, Any] = {
+        "owner": call.owner_or_all(),
+        "prefix": call.query("prefix"),
+        "contains": call.query("contains"),
+        "subscriber": call.query("subscriber"),
+        "labels": _labels(call),
+    }
+    if call.choice("format", "", "ndjson") == "ndjson":
+        return StreamingResponse(_export(call, filters), media_type="application/x-ndjson")
+    most, after = call.number("most", 100, 1, 1000), _place(call.query("after"))
+    rows = await call.parts.reads.run(lambda connection: store.page(connection, after=after, most=most, **filters))
+    next_ = _cursor(rows[-1]) if len(rows) == most else None
+    return json_response({"items": [shown(row, call) for row in rows], "next": next_})
+
+
+def _labels(call: Call) -> dict[str, str]:
+    labels = {}
+    for text in call.request.query_params.getlist("label"):
+        name, separator, value = text.partition("=")
+        if not separator or not name or '"' in name:
+            raise Problem(422, "bad-parameter", f"label is {text[:50]!r}", hint="NAME=VALUE")
+        labels[name] = value
+    return labels
+
+
+def _cursor(row: Row[Any]) -> str:
+    return base64.urlsafe_b64encode(to_json([row.owner, row.id])).decode()
+
+
+def _place(cursor: str | None) -> tuple[str, str] | None:
+    if not cursor:
+        return None
+    try:
+        owner, id = from_json(base64.urlsafe_b64decode(cursor.encode()))
+        if not isinstance(owner, str) or not isinstance(id, str):
+            raise ValueError
+    except ValueError as error:
+        raise Problem(422, "bad-parameter", "after is not the `next` of a page") from error
+    return owner, id
+
+
+async def _export(call: Call, filters: dict[str, Any]) -> AsyncIterator[bytes]:
+    after: tuple[str, str] | None = None
+    everybody = filters["owner"] is None
+    while True:
+        rows = await call.parts.reads.run(partial(store.page, after=after, most=1000, **filters))
+        if not rows:
+            return
+        after = (rows[-1].owner, rows[-1].id)
+        yield b"".join(to_json(_line(row, everybody)) + b"\n" for row in rows)
+
+
+def _line(row: Row[Any], everybody: bool) -> dict[str, Any]:
+    names = ("id", "xpath", "ordered", "namespaces", "subscriber", "deliver", "labels", "metadata")
+    line = {name: row.subscriber_id if name == "subscriber" else getattr(row, name) for name in names}
+    return {"owner": row.owner, **line} if everybody else line
+
+
+@dataclass
+class _Import:
+    """An import under way."""
+
+    call: Call
+    owner: str
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    version: int = 0
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+    async def take(self, lines: list[tuple[int, bytes]]) -> None:
+        """Puts some lines; those that cannot be used are noted, the others go in."""
+        parsed = await in_trial(self.call, lambda: self._parse(lines))
+        for owner, subscriptions in parsed.items():
+            _check_limit(self.call, owner, 0)
+            work = partial(store.put_many, owner=owner, wanted=subscriptions, actor=self.call.caller.actor)
+            result = await self.call.parts.writer.run(work)
+            self.added += result.added
+            self.replaced += result.replaced
+            self.unchanged += result.unchanged
+            self.version = max(self.version, result.version)
+
+    def _parse(self, lines: list[tuple[int, bytes]]) -> dict[str, list[Subscription]]:
+        good: list[tuple[int, models.Line, str]] = []
+        for number, line in lines:
+            try:
+                parsed = _LINE.validate_json(line)
+                owner = parsed.owner or self.owner
+                if owner != self.owner and not self.call.caller.is_admin:
+                    raise Problem(403, "not-yours", "only an admin may import for another owner")
+                good.append((number, parsed, owner))
+            except ValidationError as error:
+                found = error.errors(include_url=False)[0]
+                where = ".".join(str(part) for part in found["loc"])
+                self._refuse(
+                    number, None, Problem(422, "bad-line", f"{where}: {found['msg']}" if where else found["msg"])
+                )
+            except XsiftError as error:
+                self._refuse(number, parsed.id, error)
+        residuals = self.call.parts.settings.matching.residuals
+        refused = _check([(row.id, row.xpath, row.ordered, row.namespaces) for _, row, _ in good], residuals)
+        usable: dict[str, list[Subscription]] = {}
+        for place, (number, row, owner) in enumerate(good):
+            if place in refused:
+                self._refuse(number, row.id, refused[place])
+            else:
+                usable.setdefault(owner, []).append(_subscription(row.id, row, owner))
+        return usable
+
+    def _refuse(self, line: int, id: str | None, error: XsiftError) -> None:
+        self.refused += 1
+        if len(self.errors) < MOST_ERRORS:
+            fields = deliveries_store.error_fields(error)
+            fields["detail"] = fields.pop("message")
+            self.errors.append({"line": line, **fields, **({"id": id} if id is not None else {})})
+
+
+@routes.add(
+    "POST",
+    "/subscriptions",
+    "Import subscriptions: NDJSON, a line each. What can be used is added or replaced, the rest is reported.",
+    roles=["subscribe"],
+    takes=("application/x-ndjson",),
+    gives=models.ImportReport,
+    statuses=(200, 413, 415, 422, 429),
+    parameters=[OWNER],
+)
+async def import_subscriptions(call: Call) -> Response:
+    kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in NDJSON:
+        raise Problem(
+            415, "bad-type", f"{kind[:100]!r} is not taken here", hint="application/x-ndjson, a subscription a line"
+        )
+    importing = _Import(call, call.owner())
+    waiting: list[tuple[int, bytes]] = []
+    async for lines in read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE):
+        waiting += lines
+        while len(waiting) >= IMPORT_ROWS:
+            await importing.take(waiting[:IMPORT_ROWS])
+            del waiting[:IMPORT_ROWS]
+    if waiting:
+        await importing.take(waiting)
+    report = {
+        name: getattr(importing, name) for name in ("added", "replaced", "unchanged", "refused", "version", "errors")
+    }
+    counts = {name: value for name, value in report.items() if name != "errors"}
+    await call.parts.writer.run(
+        lambda connection: keys.note(connection, call.caller, "import-subscriptions", importing.owner, "", **counts)
+    )
+    await call.parts.live_set.reach(importing.version)
+    return json_response(report)
+
+
+# Before it is made
+
+
+@routes.add(
+    "POST",
+    "/subscriptions/validate",
+    "Whether an expression can be used, what of it is indexed, and what is wrong where.",
+    roles=["subscribe", "publish"],
+    takes=models.ExpressionIn,
+    gives=models.Validation,
+    statuses=(200, 422),
+)
+async def validate(call: Call) -> Response:
+    wanted = await call.model(models.ExpressionIn)
+    return json_response(await in_trial(call, lambda: _validation(wanted, call)))
+
+
+def _validation(wanted: models.ExpressionIn, call: Call) -> dict[str, Any]:
+    try:
+        trial = xsift.Subscriptions(namespaces=wanted.namespaces, residuals=call.parts.settings.matching.residuals)
+        trial.add("expression", wanted.xpath, ordered=wanted.ordered)
+    except (XsiftError, ValueError) as error:
+        fields = deliveries_store.error_fields(error) if isinstance(error, XsiftError) else {"message": str(error)}
+        fields["detail"] = fields.pop("message")
+        fields.pop("id", None)
+        return {"valid": False, "error": fields}
+    report = trial.explain("expression")
+    return {
+        "valid": True,
+        "indexed": report.patterns,
+        "exact": report.exact,
+        "evaluated": report.residual,
+        "reason": report.reason,
+        "always": report.always,
+        "never": report.never,
+    }
+
+
+@routes.add(
+    "POST",
+    "/subscriptions/preview",
+    "What an expression would have caught: it is tried on the latest documents that the caller may see.",
+    roles=["subscribe", "publish"],
+    takes=models.PreviewIn,
+    gives=models.Preview,
+    statuses=(200, 422),
+)
+async def preview(call: Call) -> Response:
+    wanted = await call.model(models.PreviewIn)
+    owner = call.owner_or_all()
+    trial = xsift.Subscriptions(namespaces=wanted.namespaces, residuals=call.parts.settings.matching.residuals)
+    trial.add("expression", wanted.xpath, ordered=wanted.ordered)
+    matcher = trial.matcher()
+    tried = matched = failed = 0
+    ids: list[str] = []
+    before: int | None = None
+    while tried < wanted.documents:
+        size = min(PREVIEW_BATCH, wanted.documents - tried)
+        rows = await call.parts.reads.run(partial(_latest, owner=owner, before=before, most=size))
+        if not rows:
+            break
+        before, tried = rows[-1].number, tried + len(rows)
+        bodies = [xsift.Document(bytes(row.body), encoding=row.encoding) for row in rows]
+        results = await in_trial(call, partial(_match_all, matcher, bodies))
+        for row, result in zip(rows, results, strict=True):
+            failed += result.error is not None or bool(result.failures)
+            matched += len(result) > 0
+            if len(result) and len(ids) < PREVIEW_SHOWN:
+                ids.append(document_id(row.number))
+        await asyncio.sleep(0)
+    warning = ""
+    if tried >= 20 and matched >= 0.9 * tried:
+        warning = "it matches nearly everything"
+    elif tried >= 20 and not matched:
+        warning = "it matches nothing of what came lately"
+    return json_response({"documents": tried, "matched": matched, "ids": ids, "broken": failed, "warning": warning})
+
+
+def _match_all(matcher: xsift.Matcher, documents: list[xsift.Document]) -> list[xsift.Match]:
+    return list(matcher.match_many(documents))
+
+
+def _latest(connection: Connection, owner: str | None, before: int | None, most: int) -> list[Any]:
+    query = select(documents.c.number, documents.c.body, documents.c.encoding)
+    if owner is not None:
+        query = query.where(documents.c.owner == owner)
+    if before is not None:
+        query = query.where(documents.c.number < before)
+    return list(connection.execute(query.order_by(documents.c.number.desc()).limit(most)))
+
+
+@routes.add(
+    "GET",
+    "/versions",
+    "Versions of the set, the latest first: who changed how many subscriptions, and when.",
+    roles=["admin"],
+    gives=models.Collection,
+    parameters=[
+        Parameter("most", "At most 1,000.", {"type": "integer"}),
+        Parameter("after", "The `next` of the page before."),
+    ],
+)
+async def versions(call: Call) -> Response:
+    most = call.number("most", 100, 1, 1000)
+    before = call.number("after", 0, 0, 999_999_999) or None
+    rows = await call.parts.reads.run(lambda connection: store.list_versions(connection, before, most))
+    items = [dict(row._mapping) for row in rows]
+    return json_response({"items": items, "next": str(items[-1]["version"]) if len(items) == most else None})

@@ -1,0 +1,110 @@
+"""Which addresses webhooks may go to: public ones, and networks that the operator allows.
+
+Subscribers choose the URL, so without this a webhook could be pointed at what only the server can reach: a metadata
+service, a database, a router. The name is resolved here, every address it has is checked, and the connection goes to
+an address that was checked, so a name that resolves differently the second time gains nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import httpcore
+import httpx
+
+from xsift.errors import XsiftError
+
+__all__ = ["Addresses", "guarded_transport"]
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # addresses of IPv4 as a gateway shows them
+
+
+class Addresses:
+    """Decides about addresses."""
+
+    def __init__(self, allowed: Sequence[str] = ()) -> None:
+        self._allowed = [ipaddress.ip_network(network) for network in allowed]
+
+    def allows(self, text: str) -> bool:
+        """Whether an address may be called."""
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
+        if isinstance(address, ipaddress.IPv6Address):
+            inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+            if address in NAT64:
+                inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+            if inner is not None:
+                address = inner
+        if any(address.version == network.version and address in network for network in self._allowed):
+            return True
+        return address.is_global and not address.is_multicast
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a host. Raises XsiftError if one of them may not be called."""
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise XsiftError("unknown-host", f"the host {host!r} cannot be found: {error}") from error
+        addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+        refused = [address for address in addresses if not self.allows(address)]
+        if refused or not addresses:
+            raise XsiftError(
+                "private-address",
+                f"{host!r} is {', '.join(refused)}, which is not a public address",
+                hint="the operator can allow networks: webhooks.allow_networks",
+            )
+        return addresses
+
+
+class _GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to checked addresses only."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._addresses = addresses
+        self._backend = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            addresses = await asyncio.wait_for(self._addresses.resolve(host, port), timeout)
+        except XsiftError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(f"{host} was not resolved in time") from error
+        failure: Exception = httpcore.ConnectError(f"no address of {host} answers")
+        for address in addresses:
+            try:
+                return await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def connect_unix_socket(self, *arguments: Any, **options: Any) -> httpcore.AsyncNetworkStream:
+        raise httpcore.ConnectError("webhooks do not go to Unix sockets")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def guarded_transport(addresses: Addresses, at_once: int) -> httpx.AsyncHTTPTransport:
+    """A transport of httpx that connects to checked addresses only."""
+    transport = httpx.AsyncHTTPTransport(trust_env=False)
+    transport._pool = httpcore.AsyncConnectionPool(
+        ssl_context=httpx.create_ssl_context(trust_env=False),
+        max_connections=at_once,
+        max_keepalive_connections=at_once,
+        keepalive_expiry=30,
+        network_backend=_GuardedBackend(addresses),
+    )
+    return transport

@@ -1,0 +1,190 @@
+"""Webhooks: a signed request a delivery, as the Standard Webhooks specification has it.
+
+`webhook-id` is the id of the delivery and stays the same however often it is sent; `webhook-signature` is an HMAC
+over id, timestamp and body. 2xx is received; 410 ends it; everything else, redirects too, is a failure and is
+tried again later. A host that keeps failing is left alone for a while, whoever of its subscribers it fails for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+from xsift.errors import XsiftError
+from xsift.service.delivery.addresses import Addresses, guarded_transport
+from xsift.service.delivery.courier import Verdict
+from xsift.service.delivery.events import as_json
+from xsift.service.metrics import Metrics
+from xsift.service.settings import Webhooks
+from xsift.service.store.deliveries import Delivery
+from xsift.service.store.numbers import delivery_id
+
+__all__ = ["Breaker", "WebhookSender", "new_secret", "sign"]
+
+MOST_OF_ANSWER = 2048  # bytes of an answer that are read
+LONGEST_WAIT = 86_400.0  # seconds that a Retry-After may ask for
+
+
+def new_secret() -> str:
+    """A secret in the specification's format."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def secret_bytes(secret: str) -> bytes:
+    """The key that a secret stands for. Raises XsiftError if it is none."""
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not 16 <= len(key) <= 64:
+        raise XsiftError(
+            "bad-secret", "the secret is not whsec_ and 16 to 64 bytes in base64", hint="leave it out to get one"
+        )
+    return key
+
+
+def sign(secret: str, id: str, timestamp: int, body: bytes) -> str:
+    """The value of `webhook-signature`."""
+    content = f"{id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(secret_bytes(secret), content, hashlib.sha256).digest()).decode()
+
+
+@dataclass
+class Breaker:
+    """Whether a host is called: after so many failures in a row not, for a while; then one call tries."""
+
+    failures: int = 0
+    open_until: float = 0.0
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next call may be made."""
+        return max(0.0, self.open_until - now)
+
+    def succeeded(self) -> None:
+        self.failures, self.open_until = 0, 0.0
+
+    def failed(self, now: float, most: int, seconds: float) -> None:
+        self.failures += 1
+        if self.failures >= most:
+            self.open_until = now + seconds
+
+
+class WebhookSender:
+    """Sends deliveries to webhooks."""
+
+    kind = "webhook"
+
+    def __init__(self, settings: Webhooks, metrics: Metrics) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._breakers: dict[str, Breaker] = {}
+        self._limit = asyncio.Semaphore(settings.at_once)
+        self.addresses = Addresses(settings.allow_networks)
+        self._client = httpx.AsyncClient(
+            transport=guarded_transport(self.addresses, settings.at_once),
+            follow_redirects=False,
+            timeout=settings.timeout_seconds,
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def check(self, url: str) -> None:
+        """Raises XsiftError if webhooks cannot go to this URL."""
+        try:
+            parsed = httpx.URL(url)
+        except (httpx.InvalidURL, TypeError, ValueError) as error:
+            raise XsiftError("bad-url", f"{url[:200]!r} is not a URL: {error}") from error
+        if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
+            raise XsiftError(
+                "bad-url", f"{url[:200]!r} cannot be called", hint="http or https, with a host, without a password"
+            )
+        await self.addresses.resolve(parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80))
+
+    async def send(self, subscriber: Any, deliveries: list[Delivery]) -> Verdict:
+        """Sends the first of the deliveries."""
+        url = httpx.URL(subscriber.target["url"])
+        breaker = self._breakers.setdefault(f"{url.scheme}://{url.netloc.decode()}", Breaker())
+        pause = breaker.wait(time.monotonic())
+        if pause:
+            return Verdict(
+                0, reason=f"{url.host} has failed {breaker.failures} times in a row", retry_after=pause, counts=False
+            )
+        async with self._limit:
+            verdict = await self.send_one(subscriber, deliveries[0])
+        if verdict.done or verdict.ends:
+            breaker.succeeded()
+        else:
+            breaker.failed(time.monotonic(), self._settings.breaker_failures, self._settings.breaker_seconds)
+        now = time.monotonic()
+        self._metrics.breakers.set(sum(other.wait(now) > 0 for other in self._breakers.values()))
+        if len(self._breakers) > 10_000:
+            self._breakers = {key: other for key, other in self._breakers.items() if other.failures}
+        return verdict
+
+    async def send_one(self, subscriber: Any, delivery: Delivery) -> Verdict:
+        """One request, whatever the breaker says."""
+        body = as_json(delivery, subscriber.id)
+        id, now = delivery_id(delivery.subscriber, delivery.place), int(time.time())
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "xsift",
+            "webhook-id": id,
+            "webhook-timestamp": str(now),
+            "webhook-signature": sign(subscriber.target["secret"], id, now, body),
+        }
+        try:
+            # One limit for all of it: a webhook that sends a byte a second must not hold a place for ever.
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                request = self._client.build_request("POST", subscriber.target["url"], content=body, headers=headers)
+                response = await self._client.send(request, stream=True)
+                try:
+                    answer = await _beginning(response)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            return Verdict(0, reason=f"no answer in {self._settings.timeout_seconds:g} seconds")
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            return Verdict(0, reason=f"{type(error).__name__}: {error}"[:500])
+        return _verdict(response.status_code, response.headers, answer)
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    read = b""
+    async for part in response.aiter_raw():
+        read += part
+        if len(read) >= MOST_OF_ANSWER:
+            break
+    return read[:MOST_OF_ANSWER]
+
+
+def _verdict(status: int, headers: Mapping[str, str], answer: bytes) -> Verdict:
+    if 200 <= status < 300:
+        return Verdict(1)
+    if status == 410:
+        return Verdict(0, reason="it answered 410: it wants no more", ends=True)
+    said = answer[:200].decode("utf-8", "replace").strip()
+    reason = f"it answered {status}" + (" (redirects are not followed)" if 300 <= status < 400 else "")
+    return Verdict(0, reason=f"{reason}: {said}" if said else reason, retry_after=_retry_after(headers))
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    text = headers.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        return min(LONGEST_WAIT, max(0.0, float(text)))
+    with contextlib.suppress(ValueError, TypeError):
+        return min(LONGEST_WAIT, max(0.0, parsedate_to_datetime(text).timestamp() - time.time()))
+    return 0.0

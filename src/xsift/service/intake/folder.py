@@ -1,0 +1,102 @@
+"""A watched folder: a file that is put into it is published, and moved to `done/` or `broken/` inside the folder.
+
+A file is taken once its size and time have not changed between two looks, and never if its name begins with a dot: so
+whoever writes slowly writes to `.name` and renames, or is simply waited for. The idempotency key of a file is its
+name, time and size: if the server dies between publishing and moving, the file is not published twice.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import os
+import threading
+import zlib
+from pathlib import Path
+
+from xsift.errors import XsiftError
+from xsift.service.publishing import Incoming, Publisher
+from xsift.service.settings import Folder
+
+__all__ = ["FolderIntake"]
+
+log = logging.getLogger("xsift.service.intake")
+
+TOGETHER = 64
+
+
+class FolderIntake:
+    """Watches a folder, on a thread of its own."""
+
+    def __init__(self, settings: Folder, publisher: Publisher, largest: int) -> None:
+        self._settings = settings
+        self._publisher = publisher
+        self._largest = largest
+        self._folder = Path(settings.path)
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="xsift-folder", daemon=True)
+
+    def start(self) -> None:
+        for name in ("done", "broken"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._settings.poll_seconds):
+            try:
+                self._look()
+            except Exception:
+                log.exception("the folder could not be read; it is tried again")
+
+    def _look(self) -> None:
+        there: dict[str, tuple[int, int]] = {}
+        for entry in os.scandir(self._folder):
+            if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
+                facts = entry.stat()
+                there[entry.name] = (facts.st_mtime_ns, facts.st_size)
+        settled = sorted(name for name, facts in there.items() if self._seen.get(name) == facts)
+        self._seen = there
+        for name in settled:
+            if self._stop.is_set():
+                return
+            self._take(name, there[name])
+
+    def _take(self, name: str, facts: tuple[int, int]) -> None:
+        try:
+            incoming = Incoming(self._read(self._folder / name), name)
+            key = f"folder:{name}:{facts[0]}:{facts[1]}"
+            receipt = self._publisher.publish_blocking(
+                self._settings.owner, [incoming], key=key[:200], source="folder"
+            )[0]
+            error = receipt.error
+        except (OSError, EOFError, zlib.error) as problem:
+            error = XsiftError("unreadable-file", f"{name} cannot be read: {problem}")
+        except XsiftError as problem:
+            if problem.code in ("overloaded", "closed", "storage-full", "storage-away"):
+                return  # it stays where it is, and is tried again
+            error = problem
+        if error is not None:
+            log.warning("a file was refused", extra={"file": name, "reason": str(error)})
+        self._move(name, "broken" if error is not None else "done")
+
+    def _read(self, path: Path) -> bytes:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            body = file.read(self._largest + 1)
+        if len(body) > self._largest:
+            raise OSError(f"it is larger than {self._largest:,} bytes")
+        return body
+
+    def _move(self, name: str, to: str) -> None:
+        target = self._folder / to / name
+        number = 1
+        while target.exists():
+            number += 1
+            target = self._folder / to / f"{name}.{number}"
+        os.rename(self._folder / name, target)
+        self._seen.pop(name, None)

@@ -1,0 +1,97 @@
+"""A Kafka topic: each message is a document. Offsets are committed after the documents are durable, and the topic,
+partition and offset of a message are its idempotency key, so that a message that comes twice is published once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+from xsift.errors import XsiftError
+from xsift.service.delivery.kafka import kafka_module
+from xsift.service.publishing import Incoming, Publisher
+from xsift.service.settings import Kafka
+
+__all__ = ["KafkaIntake"]
+
+log = logging.getLogger("xsift.service.intake")
+
+TOGETHER = 64
+LATER = ("overloaded", "storage-full", "storage-away")
+
+
+class KafkaIntake:
+    """Reads topics, on a thread of its own."""
+
+    def __init__(self, settings: Kafka, publisher: Publisher) -> None:
+        self._settings = settings
+        self._publisher = publisher
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="xsift-kafka", daemon=True)
+
+    def start(self) -> None:
+        kafka_module()
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            consumer = kafka_module().Consumer(
+                {
+                    "auto.offset.reset": "earliest",
+                    **self._settings.options,
+                    "bootstrap.servers": self._settings.servers,
+                    "group.id": self._settings.group,
+                    "enable.auto.commit": False,
+                }
+            )
+            try:
+                consumer.subscribe(list(self._settings.topics))
+                self._consume(consumer)
+            except Exception:
+                log.exception("reading from Kafka failed; it is tried again")
+                self._stop.wait(5)
+            finally:
+                consumer.close()
+
+    def _consume(self, consumer: Any) -> None:
+        while not self._stop.is_set():
+            messages = consumer.consume(TOGETHER, 0.2)
+            for message in messages:
+                if message.error() is not None:
+                    log.warning("Kafka says", extra={"reason": str(message.error())})
+            good = [message for message in messages if message.error() is None]
+            for message in good:
+                if not self._publish(message):
+                    return  # the server stops: what was not published is read again by the next one
+            if good:
+                consumer.commit(asynchronous=False)
+
+    def _publish(self, message: Any) -> bool:
+        where = f"{message.topic()}:{message.partition()}:{message.offset()}"
+        label = message.key().decode("utf-8", "replace")[:1000] if message.key() else where
+        while not self._stop.is_set():
+            try:
+                receipts = self._publisher.publish_blocking(
+                    self._settings.owner,
+                    [Incoming(message.value() or b"", label)],
+                    key=f"kafka:{where}",
+                    source="kafka",
+                )
+                if receipts[0].error is not None:
+                    log.warning("a message was refused", extra={"offset": where, "reason": str(receipts[0].error)})
+                return True
+            except XsiftError as error:
+                if error.code == "closed":
+                    return False
+                if error.code not in LATER:
+                    log.warning("a message was refused", extra={"offset": where, "reason": str(error)})
+                    return True
+                time.sleep(0.2)
+        return False

@@ -1,0 +1,110 @@
+"""The janitor: keeps what is bounded within its bounds. Backlogs, documents, receipts, SQLite's write-ahead log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+
+from sqlalchemy import Connection, select
+
+from xsift.service.delivery.outbox import Reads
+from xsift.service.metrics import Metrics
+from xsift.service.settings import Keeping
+from xsift.service.store import deliveries, leases
+from xsift.service.store.database import Database
+from xsift.service.store.schema import documents, subscribers
+from xsift.service.store.writer import Writer
+
+__all__ = ["Janitor"]
+
+log = logging.getLogger("xsift.service.janitor")
+
+ROUND_SECONDS = 1.0
+LONG_ROUND = 10  # every so many rounds it looks at everything, not only at who was delivered to
+CLEANED_AT_ONCE = 500  # documents: the writer has others to serve
+
+
+class Janitor:
+    """Goes round once a second."""
+
+    def __init__(
+        self, database: Database, reads: Reads, writer: Writer, metrics: Metrics, settings: Keeping, server: str
+    ) -> None:
+        self._database = database
+        self._reads = reads
+        self._writer = writer
+        self._metrics = metrics
+        self._settings = settings
+        self._server = server
+        self._touched: set[int] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._number = ""
+
+    async def start(self, server_number: int) -> None:
+        self._number = f"server-{server_number}"
+        self._task = asyncio.create_task(self._go_round())
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def touched(self, numbers: set[int]) -> None:
+        """Something was delivered to these subscribers."""
+        self._touched |= numbers
+
+    async def _go_round(self) -> None:
+        rounds = 0
+        while True:
+            await asyncio.sleep(ROUND_SECONDS)
+            rounds += 1
+            try:
+                await self._bound_backlogs(everybody=rounds % LONG_ROUND == 0)
+                await asyncio.to_thread(self._database.checkpoint)
+                if rounds % 3 == 0:
+                    await self._writer.run(lambda connection: leases.take(connection, self._number, self._server))
+                if rounds % LONG_ROUND == 0:
+                    await self._clean()
+            except Exception as error:
+                log.warning("cleaning failed; it is tried again", extra={"reason": str(error)[:300]})
+
+    async def _bound_backlogs(self, *, everybody: bool) -> None:
+        touched, self._touched = self._touched, set()
+        oldest = time.time() - self._settings.deliveries_hours * 3600
+
+        def crowded(connection: Connection) -> list[int]:
+            table = subscribers
+            wanted = select(table.c.number).where(table.c.last_place - table.c.backlog > table.c.acknowledged_place)
+            if everybody:  # also those who were delivered to long ago, and by other servers
+                wanted = select(table.c.number).where(table.c.last_place > table.c.acknowledged_place)
+            return [number for number in connection.scalars(wanted) if everybody or number in touched]
+
+        if touched or everybody:
+            numbers = await self._reads.run(crowded)
+            for begin in range(0, len(numbers), 100):
+                part = numbers[begin : begin + 100]
+                dropped = await self._writer.run(
+                    lambda connection, part=part: deliveries.drop_beyond_backlog(connection, part, oldest)  # type: ignore[misc]
+                )
+                if dropped:
+                    self._metrics.dropped.inc(dropped)
+                    log.warning(
+                        "deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": dropped}
+                    )
+
+    async def _clean(self) -> None:
+        query = (
+            select(documents.c.number).order_by(documents.c.number.desc()).offset(self._settings.documents).limit(1)
+        )
+        horizon = await self._reads.run(lambda connection: connection.scalar(query))
+        receipts = time.time() - self._settings.receipts_hours * 3600
+        keep_from = 0 if horizon is None else int(horizon) + 1
+        while await self._writer.run(
+            lambda connection: deliveries.clean(
+                connection, keep_from=keep_from, receipts_before=receipts, most=CLEANED_AT_ONCE
+            )
+        ):
+            await asyncio.sleep(0.02)

@@ -1,0 +1,52 @@
+"""Structured logs: a line a record, as text for eyes or as JSON for machines. What a record tells beside its
+sentence is in its `extra` fields, so that a log can be searched by subscription, document or subscriber.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import Any
+
+from pydantic_core import to_json
+
+__all__ = ["configure_logs"]
+
+KNOWN = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "color_message", "taskName"}
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in record.__dict__.items() if name not in KNOWN}
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_extra(record),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return to_json(fields, fallback=str).decode()
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%H:%M:%S", time.localtime(record.created))
+        more = "".join(f" {name}={value}" for name, value in _extra(record).items())
+        line = f"{at} {record.levelname.lower():7} {record.getMessage()}{more}".replace("\n", "\\n")
+        return line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+
+
+def configure_logs(kind: str, level: str) -> None:
+    """Sends the logs of the service to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if kind == "json" else _Text())
+    logger = logging.getLogger("xsift")
+    logger.handlers = [handler]
+    logger.setLevel(level.upper())
+    logger.propagate = False

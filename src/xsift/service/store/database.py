@@ -1,0 +1,153 @@
+"""A connection to the database: SQLite in WAL mode, or PostgreSQL. What differs between them is said here alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from pathlib import Path
+from typing import IO, Any
+
+import sqlalchemy
+from pydantic_core import from_json, to_json
+from sqlalchemy import Connection, Engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+
+from xsift.errors import StorageError
+from xsift.service.store.migrations import migrate
+
+__all__ = ["Database", "is_full", "is_transient"]
+
+BUSY_SECONDS = 30
+TRANSIENT = ("40001", "40P01", "08", "57P01", "57P02", "57P03")  # SQLSTATEs: deadlock, connection lost, restarting
+
+
+class Database:
+    """The engine for readers, one connection for the writer, and for SQLite the lock that keeps others out."""
+
+    def __init__(self, url: str, *, readers: int = 8, exclusive: bool = True) -> None:
+        try:
+            parsed = make_url(url)
+        except ArgumentError as error:
+            raise StorageError(
+                "bad-database-url",
+                f"{url!r} is not the URL of a database",
+                hint="sqlite:///FILE or postgresql://USER@HOST/NAME",
+            ) from error
+        if parsed.get_backend_name() == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        elif parsed.get_backend_name() != "sqlite":
+            raise StorageError(
+                "bad-database-url",
+                f"{parsed.get_backend_name()} is not supported",
+                hint="sqlite:///FILE or postgresql://USER@HOST/NAME",
+            )
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self._lock: IO[str] | None = None
+        self.path = Path(parsed.database or "") if self.is_sqlite else None
+        if self.path is not None and exclusive:
+            self._lock = _locked(self.path)
+        json = {"json_serializer": _dumps, "json_deserializer": from_json}
+        try:
+            self.engine: Engine = sqlalchemy.create_engine(
+                parsed, pool_size=readers, max_overflow=2, pool_pre_ping=not self.is_sqlite, **json
+            )
+        except (NoSuchModuleError, ModuleNotFoundError) as error:
+            raise StorageError(
+                "no-driver", f"the driver for {parsed.drivername} is missing", hint="pip install 'xsift[serve]'"
+            ) from error
+        if self.is_sqlite:
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        try:
+            migrate(self.engine)
+        except OperationalError as error:
+            raise StorageError(
+                "no-database",
+                f"the database cannot be opened: {error.orig}",
+                hint=f"is {url!r} right, and is it running?",
+            ) from error
+
+    def connect(self) -> Connection:
+        """A connection for reading."""
+        return self.engine.connect()
+
+    def checkpoint(self) -> None:
+        """Copies SQLite's write-ahead log into the database, beside the writer instead of inside its commits."""
+        if self.path is None:
+            return
+        log = Path(f"{self.path}-wal")
+        mode = "TRUNCATE" if log.exists() and log.stat().st_size > LARGEST_LOG else "PASSIVE"
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=1)
+        try:
+            connection.execute(f"PRAGMA wal_checkpoint({mode})")
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Closes every connection, and lets others use the database."""
+        self.engine.dispose()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+LARGEST_LOG = 256 << 20
+
+
+def _dumps(value: Any) -> str:
+    return to_json(value).decode()
+
+
+def _locked(path: Path) -> IO[str]:
+    """SQLite is for one server: two would each count deliveries on their own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = open(f"{path}.lock", "a+", encoding="ascii")  # noqa: SIM115 - held as long as the database is open
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.seek(0)
+        holder = lock.read().strip()
+        lock.close()
+        raise StorageError(
+            "database-in-use",
+            f"{path} is used by another server (process {holder or 'unknown'})",
+            hint="stop it, choose another --data folder, or use PostgreSQL for several servers",
+        ) from error
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n")
+    lock.flush()
+    return lock
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so, not where the driver guesses
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, not only in the operating system
+    cursor.execute("PRAGMA wal_autocheckpoint = 0")  # Database.checkpoint does it, beside the writer
+    cursor.execute("PRAGMA cache_size = -65536")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether a write failed because the disk is full, or cannot be written at the moment."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, OSError):
+        return True
+    if getattr(cause, "sqlite_errorname", "") in ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC"):
+        return True
+    return str(getattr(cause, "sqlstate", "") or "").startswith("53") or "disk is full" in str(cause)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same transaction may well succeed when it is tried again: a deadlock, a restart of PostgreSQL."""
+    if not isinstance(error, DBAPIError):
+        return False
+    state = str(getattr(error.orig, "sqlstate", "") or "")
+    return state.startswith(TRANSIENT) or error.connection_invalidated

@@ -1,0 +1,45 @@
+"""Leases: what only one of several servers does at a time. A server that dies loses its leases after some seconds."""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import Connection, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from xsift.service.store.schema import leases as table
+
+__all__ = ["LEASE_SECONDS", "release_all", "take"]
+
+LEASE_SECONDS = 10.0
+
+
+def take(connection: Connection, name: str, holder: str) -> bool:
+    """Takes or renews a lease; whether it is ours now."""
+    now = time.time()
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    new = insert(table).values(name=name, holder=holder, until=now + LEASE_SECONDS)
+    connection.execute(new.on_conflict_do_nothing())
+    connection.execute(
+        update(table)
+        .where(table.c.name == name, or_(table.c.holder == holder, table.c.until < now))
+        .values(holder=holder, until=now + LEASE_SECONDS)
+    )
+    return bool(connection.scalar(select(table.c.holder).where(table.c.name == name)) == holder)
+
+
+def take_number(connection: Connection, holder: str, most: int) -> int:
+    """A number below `most` that no other server has."""
+    now = time.time()
+    taken = set(
+        connection.scalars(select(table.c.name).where(table.c.name.startswith("server-"), table.c.until >= now))
+    )
+    for number in range(most):
+        if f"server-{number}" not in taken and take(connection, f"server-{number}", holder):
+            return number
+    raise RuntimeError("there are more servers than numbers for them")
+
+
+def release_all(connection: Connection, holder: str) -> None:
+    """Gives back what a server holds."""
+    connection.execute(update(table).where(table.c.holder == holder).values(until=0.0))

@@ -1,0 +1,273 @@
+"""Documents by HTTP: published in every form, refused with a position, tried without being stored."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import zstandard
+
+import xsift
+from tests.service.running import RunningServer, until
+
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+def test_publish_and_get_back(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("a", "//a", metadata={"m": [1]}, labels={"l": "v"})
+    published = client.publish("<r><a/></r>", label="first", wait=True)
+    assert published.label == "first"
+    assert published.matches == [{"id": "a", "labels": {"l": "v"}, "metadata": {"m": [1]}}]
+    back = http.get(f"/documents/{published.id}")
+    assert back.content == b"<r><a/></r>"
+    assert back.headers["content-disposition"] == "attachment"
+    assert "sandbox" in back.headers["content-security-policy"]
+    latest = http.get("/documents").json()["items"][0]
+    assert (latest["id"], latest["label"], latest["size"]) == (published.id, "first", 11)
+    assert http.get("/documents/0000000000000000").status_code == 404
+    assert http.get("/documents/nonsense").status_code == 404
+
+
+def test_a_broken_document_is_refused_with_its_position(http: httpx.Client, client: xsift.Client) -> None:
+    answer = http.post("/documents", content=b"<a>\n  <b></c>\n</a>")
+    assert answer.status_code == 422
+    problem = answer.json()
+    assert (problem["code"], problem["line"]) == ("tag-mismatch", 2)
+    assert problem["column"] > 0
+    with pytest.raises(xsift.DocumentError) as raised:
+        client.publish(b"<a>\n  <b></c>\n</a>")
+    assert (raised.value.code, raised.value.line) == ("tag-mismatch", 2)
+
+    def kept() -> list[dict[str, object]]:
+        items = http.get("/documents", params={"broken": "true"}).json()["items"]
+        return [item for item in items if item["error"]["line"] == 2]
+
+    item = until(kept)[0]
+    assert http.get(f"/documents/{item['id']}").content == b"<a>\n  <b></c>\n</a>"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"   ", b"\x00", b"<", b"<a", b"text", b"\xff\xfe", b"<a/><b/>", b"<a>&nothing;</a>"]
+)
+def test_no_document_at_all(http: httpx.Client, body: bytes) -> None:
+    for path in ("/documents", "/match", "/select"):
+        answer = http.post(path, content=body)
+        assert answer.status_code == 422, (path, answer.text)
+        assert answer.json()["code"]
+
+
+def test_encodings(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("umlaut", "//a[. = 'ä']", deliver="document", subscriber="reader")
+    latin = "<?xml version='1.0' encoding='iso-8859-1'?><a>ä</a>".encode("latin-1")
+    for document in (
+        latin,
+        "<a>ä</a>",
+        "<a>ä</a>".encode("utf-16"),
+        xsift.Document("<a>ä</a>".encode("cp1252"), encoding="cp1252"),
+    ):
+        assert client.match(document) == ["umlaut"]
+        assert client.publish(document, wait=True).matches
+    declared = http.post(
+        "/match",
+        content="<a>ä</a>".encode("latin-1"),
+        headers={"content-type": "application/xml; charset=iso-8859-1"},
+    )
+    assert [match["id"] for match in declared.json()["matches"]] == ["umlaut"]
+    assert all("<a>ä</a>" in (delivery.xml or "") for delivery in client.deliveries("reader"))
+    unknown = http.post("/documents", content=b"<a/>", headers={"content-type": "application/xml; charset=klingon"})
+    assert unknown.status_code == 422
+
+
+def test_many_as_ndjson(http: httpx.Client, client: xsift.Client, owner: str) -> None:
+    client.add("odd", "//n[. mod 2 = 1]", subscriber="odd")
+    lines = [json.dumps({"xml": f"<n>{n}</n>", "label": f"l{n}"}) for n in range(300)]
+    lines[7] = '{"xml": "<n>7</m>"}'
+    lines[9] = "nonsense"
+    answer = http.post("/documents", params={"wait": "matches"}, content="\n".join(lines), headers=NDJSON)
+    assert answer.status_code == 202
+    told = answer.json()
+    assert (told["stored"], told["broken"], len(told["documents"])) == (298, 2, 300)
+    assert told["documents"][7]["error"]["code"] == "tag-mismatch"
+    assert told["documents"][9]["error"]["code"] == "bad-line"
+    matched = [
+        n
+        for n, document in enumerate(told["documents"])
+        if any(m["id"] == "odd" for m in document.get("matches", ()))
+    ]
+    assert matched == [n for n in range(300) if n % 2 and n not in (7, 9)]
+    deliveries = client.deliveries("odd", most=1000)
+    assert [delivery.document["label"] for delivery in deliveries] == [f"l{n}" for n in matched]
+    assert http.post("/documents", content="", headers=NDJSON).status_code == 422
+    assert http.post("/documents", content='{"xml": "<"}', headers=NDJSON).status_code == 422
+
+
+def test_many_as_a_form(http: httpx.Client, client: xsift.Client) -> None:
+    client.add("a", "//a")
+    files = [
+        ("f", ("one.xml", b"<a/>", "application/xml")),
+        ("f", ("two.xml", b"<a>", "application/xml")),
+        ("f", ("three.xml", b"<b/>")),
+    ]
+    told = http.post("/documents", params={"wait": "matches"}, files=files).json()
+    assert [document["label"] for document in told["documents"]] == ["one.xml", "two.xml", "three.xml"]
+    assert [bool(document.get("matches")) for document in told["documents"]] == [True, False, False]
+    assert told["documents"][1]["error"]["code"]
+    broken = http.post(
+        "/documents", content=b"--x\r\nnonsense", headers={"content-type": "multipart/form-data; boundary=x"}
+    )
+    assert broken.status_code in (400, 422)
+    assert http.post("/documents", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 400
+
+
+def test_packed(http: httpx.Client, client: xsift.Client) -> None:
+    client.add("a", "//a")
+    body = b"<r>" + b"<a/>" * 1000 + b"</r>"
+    packed = {
+        "gzip": gzip.compress(body),
+        "zstd": zstandard.compress(body),
+    }
+    for encoding, content in packed.items():
+        answer = http.post("/match", content=content, headers={"content-encoding": encoding})
+        assert [match["id"] for match in answer.json()["matches"]] == ["a"], encoding
+        cut = http.post("/match", content=content[:-8], headers={"content-encoding": encoding})
+        assert (cut.status_code, cut.json()["code"]) == (400, "bad-encoding")
+        wrong = http.post("/match", content=b"nonsense", headers={"content-encoding": encoding})
+        assert (wrong.status_code, wrong.json()["code"]) == (400, "bad-encoding")
+    two = http.post(
+        "/match", content=gzip.compress(b"<r>") + gzip.compress(b"<a/></r>"), headers={"content-encoding": "gzip"}
+    )
+    assert two.status_code == 200
+    assert http.post("/match", content=body, headers={"content-encoding": "br"}).status_code == 415
+    import_lines = gzip.compress(b'{"id": "packed", "xpath": "//p"}\n')
+    assert (
+        http.post("/subscriptions", content=import_lines, headers={**NDJSON, "content-encoding": "gzip"}).json()[
+            "added"
+        ]
+        == 1
+    )
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_small_body_that_becomes_a_large_one(http: httpx.Client, server: RunningServer, encoding: str) -> None:
+    large = b"<a>" + b" " * 500_000_000
+    content = zlib_gzip(large) if encoding == "gzip" else zstandard.compress(large, 3)
+    del large
+    answer = http.post("/documents", content=content, headers={"content-encoding": encoding})
+    assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
+    assert server.process is not None
+    status = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    peak = next(line for line in status if line.startswith("VmHWM")).split()[1]
+    assert int(peak) < 1_200_000, "it was unpacked whole"
+
+
+def zlib_gzip(data: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return packer.compress(data) + packer.flush()
+
+
+def test_too_large(http: httpx.Client) -> None:
+    large = b"<a>" + b" " * 1_000_001 + b"</a>"
+    assert http.post("/documents", content=large).status_code == 413
+    assert http.post("/documents", content=iter([large[:600_000], large[600_000:]])).status_code == 413
+
+
+def test_a_key_makes_repetition_harmless(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("k", "//k", subscriber="keyed")
+    first = client.publish("<k/>", key="the key")
+    again = http.post("/documents", content=b"<k/>", headers={"idempotency-key": "the key"})
+    assert (again.status_code, again.json()["id"], again.headers["idempotent-replayed"]) == (202, first.id, "true")
+    other = http.post("/documents", content=b"<k>2</k>", headers={"idempotency-key": "the key"})
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    assert len(client.deliveries("keyed")) == 1
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(lambda _: client.publish("<k>3</k>", key="at once").id, range(16)))
+    assert len(ids) == 1
+    assert len(client.deliveries("keyed")) == 2
+    many = [client.publish_many([f"<k>{n}</k>" for n in range(100)], key="many") for _ in range(2)]
+    assert [item.id for item in many[0]] == [item.id for item in many[1]]
+    assert len(client.deliveries("keyed", most=1000)) == 102
+    assert http.post("/documents", content=b"<k/>", headers={"idempotency-key": "x" * 201}).status_code == 422
+
+
+def test_match_select_explain_store_nothing(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("p", "/r/p[@x]", subscriber="nobody")
+    client.add("q", "//q")
+    before = http.get("/documents", params={"most": 1}).json()["items"]
+    document = b"<r><p x='1'>one</p><p/></r>"
+    assert client.match(document) == ["p"]
+    assert [(node.path, node.number) for node in client.select(document)["p"]] == [("/r/p[1]", 2)]
+    explained = client.explain(document, "q")
+    assert (explained["matched"], explained["patterns"][0]["steps"][0]["found"]) == (False, 0)
+    tried = client.explain(document, xpath="//p[@x='1']")
+    assert tried["matched"]
+    assert tried["nodes"][0]["xml"] == "<p x='1'>one</p>"
+    posted = http.post(
+        "/select", json={"xml": document.decode(), "xpath": "//n:p", "namespaces": {"n": "urn:n"}}
+    ).json()
+    assert posted["matches"] == []
+    assert (
+        http.post("/match", json={"xml": document.decode(), "xpath": "//p["}).json()["code"] == "predicate-not-closed"
+    )
+    assert http.post("/explain", json={"xml": "<a/>"}).status_code == 422
+    assert http.post("/explain", json={"xml": "<a/>", "subscription": "unknown"}).status_code == 404
+    assert http.post("/explain", content=b"{", headers={"content-type": "application/json"}).status_code == 400
+    assert client.deliveries("nobody") == []
+    assert http.get("/documents", params={"most": 1}).json()["items"] == before
+
+
+def test_fragments_and_whole_documents_are_delivered(client: xsift.Client) -> None:
+    client.add("parts", "//p[@k]", deliver="fragments", subscriber="parts")
+    client.add("whole", "//p", deliver="document", subscriber="whole")
+    client.add("ids", "//p", subscriber="ids")
+    client.publish("<r><p k='1'>a&amp;b</p><p/><p k='2'/></r>")
+    [parts] = client.deliveries("parts")
+    assert [fragment["xml"] for fragment in parts.matches[0]["fragments"]] == ["<p k='1'>a&amp;b</p>", "<p k='2'/>"]
+    assert parts.xml is None
+    [whole] = client.deliveries("whole")
+    assert whole.xml == "<r><p k='1'>a&amp;b</p><p/><p k='2'/></r>"
+    [ids] = client.deliveries("ids")
+    assert (ids.matches[0]["id"], ids.xml, "fragments" in ids.matches[0]) == ("ids", None, False)
+
+
+def test_one_delivery_for_all_subscriptions_of_a_subscriber(client: xsift.Client) -> None:
+    client.add_many({"id": f"s{n}", "xpath": "//shared", "subscriber": "one"} for n in range(10))
+    client.publish("<shared/>")
+    [delivery] = client.deliveries("one")
+    assert [match["id"] for match in delivery.matches] == [f"s{n}" for n in range(10)]
+
+
+def test_a_slow_document_is_named_with_its_subscriptions(
+    client: xsift.Client, server: RunningServer, owner: str
+) -> None:
+    expression = "//slow[count(//n[count(preceding-sibling::n[. = 'x']) > {}]) > 0]"
+    client.add_many((f"expensive {number}", expression.format(number)) for number in range(20))
+    client.add("cheap", "//slow[count(n) > 1]")
+    published = client.publish("<slow>" + "<n>x</n>" * 500 + "</slow>", label="the slow one")
+
+    def named() -> list[dict[str, Any]]:
+        return [record for record in server.records() if record.get("document") == published.id]
+
+    record = until(named)[0]
+    assert (record["message"], record["label"], record["bytes"]) == ("slow document", "the slow one", 4013)
+    assert record["candidates"] >= 20
+    assert len(record["slowest"]) == 5
+    for slow in record["slowest"]:
+        assert (slow["owner"], slow["subscription"].startswith("expensive")) == (owner, True)
+    assert server.metric("xsift_candidates_total") >= 20
+    assert server.metric("xsift_slow_documents_total") >= 1
+
+
+def test_a_subscription_that_costs_too_much_fails_alone(client: xsift.Client, server: RunningServer) -> None:
+    client.add("hostile", "//big[count(//n[count(preceding-sibling::n[. = 'x']) > 5]) > 0]")
+    client.add("plain", "//big")
+    published = client.publish("<big>" + "<n>x</n>" * 3000 + "</big>", wait=True)
+    assert [match["id"] for match in published.matches] == ["plain"]
+    told = [record for record in server.records() if record.get("document") == published.id]
+    assert any(record.get("subscription") == "hostile" and "too-many-steps" in record["reason"] for record in told)
+    assert client.get("hostile")["failures"] == 1

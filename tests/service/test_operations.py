@@ -1,0 +1,350 @@
+"""For operators: health, metrics, status, logs, the description of the API, TLS; and the parts that have tests
+alone.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import ssl
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy
+
+import xsift
+from tests.service.running import RunningServer, running, until
+from xsift.errors import StorageError, XsiftError
+from xsift.service.api.application import all_routes
+from xsift.service.api.openapi import describe
+from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
+from xsift.service.store import migrations
+from xsift.service.store.database import Database
+from xsift.service.store.numbers import (
+    Numbers,
+    delivery_id,
+    document_id,
+    parse_delivery_id,
+    parse_document_id,
+)
+from xsift.service.store.writer import Batched, Writer
+
+
+def test_health_and_metrics(server: RunningServer, client: xsift.Client) -> None:
+    assert httpx.get(f"{server.url}/healthz").text == "alive\n"
+    assert httpx.get(f"{server.url}/readyz").text == "ready\n"
+    client.add("a", "//a")
+    before = {name: server.metric(name) for name in COUNTED}
+    client.publish("<a/>")
+    with pytest.raises(xsift.DocumentError):
+        client.publish("<a>")
+    after = {name: server.metric(name) for name in COUNTED}
+    grown = {name: after[name] - before[name] for name in COUNTED}
+    assert grown["xsift_documents_total"] == 1
+    assert grown["xsift_document_bytes_total"] == 4
+    assert grown["xsift_broken_documents_total"] == 1
+    assert grown["xsift_match_seconds_count"] == 2
+    assert grown["xsift_matches_total"] >= 1
+    assert grown["xsift_deliveries_total"] >= 1
+    for name in ("xsift_subscriptions", "xsift_subscriptions_version", "xsift_index_bytes"):
+        assert server.metric(name) > 0, name
+    text = httpx.get(f"{server.url}/metrics").text
+    for name in ("deliveries_waiting", "delivery_lag_seconds", "delivery_retries", "write_queue", "commit_seconds"):
+        assert f"xsift_{name}" in text, name
+
+
+COUNTED = (
+    "xsift_documents_total",
+    "xsift_document_bytes_total",
+    "xsift_broken_documents_total",
+    "xsift_matches_total",
+    "xsift_deliveries_total",
+    "xsift_match_seconds_count",
+)
+
+
+def test_the_dashboard_shows_metrics_that_there_are(server: RunningServer, client: xsift.Client) -> None:
+    client.publish("<a/>")
+    text = httpx.get(f"{server.url}/metrics").text
+    there = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    deploy = Path(__file__).parent.parent.parent / "deploy"
+    dashboard = json.loads((deploy / "grafana-dashboard.json").read_text())
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    assert len(expressions) > 10
+    for expression in expressions:
+        for word in expression.replace("(", " ").replace("{", " ").replace("[", " ").split():
+            if word.startswith("xsift_"):
+                name = word.rstrip(")").removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
+                assert {name, name.removesuffix("_total")} & there, word
+
+
+def test_status(server: RunningServer) -> None:
+    status = httpx.get(f"{server.url}/status").json()
+    assert status["ready"]
+    assert status["set"]["subscriptions"] >= 0
+    assert set(status["seconds"]) == {"match", "queue", "commit", "publish", "swap"}
+
+
+def test_the_description_of_the_api(server: RunningServer) -> None:
+    description = httpx.get(f"{server.url}/openapi.json").json()
+    assert description == json.loads(json.dumps(describe(all_routes())))
+    assert "/documents" in description["paths"]
+    names = [operation["operationId"] for path in description["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names)), "an operation has one name"
+    for path in description["paths"]:
+        assert path in httpx.get(f"{server.url}/docs").text
+    root = httpx.get(server.url + "/")
+    assert root.status_code in (200, 307)
+
+
+def test_methods_and_paths_that_there_are_not(server: RunningServer) -> None:
+    wrong = httpx.patch(f"{server.url}/documents")
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD, POST")
+    assert httpx.get(f"{server.url}/nothing").json()["code"] == "unknown-path"
+    assert httpx.head(f"{server.url}/healthz").status_code == 200
+    assert (
+        httpx.put(f"{server.url}/subscriptions/validate", json={"xpath": "//a"}, params={"owner": "odd"}).status_code
+        == 201
+    )
+    assert httpx.get(f"{server.url}/subscriptions/validate", params={"owner": "odd"}).json()["id"] == "validate"
+
+
+def test_malformed_everything(server: RunningServer) -> None:
+    """Whatever is sent, wherever: an answer that is an error of the sender's, and a server that lives."""
+    randomness = random.Random(5)
+    bodies: list[Any] = [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"0",
+        b'"x"',
+        b"\xff\xfe\x00",
+        b"<a/>",
+        b'{"xml": 3}',
+        b'{"id": null}',
+    ]
+    bodies += [
+        b'{"xpath": "//a", "metadata": ' + b"[" * 500 + b"]" * 500 + b"}",
+        b'{"xpath": "\\ud800"}',
+        b"{}" * 1000,
+    ]
+    bodies += [b'{"xpath": "//a\\u0000"}', b'{"id": "' + b"9" * 50 + b'"}', b'{"id": "1-99999999999999999999"}']
+    bodies += [randomness.randbytes(300) for _ in range(3)]
+    ids = ["x", "%00", "..", "%2e%2e", "%ff%fe", "a" * 300, "1-1", "0000000000000001", "%F0%9F%92%A9"]
+    kinds = [
+        "application/json",
+        "application/x-ndjson",
+        "multipart/form-data; boundary=x",
+        "application/xml; charset=",
+        "\\",
+    ]
+    queries = [
+        "",
+        "?most=-1",
+        "?after=%00",
+        "?wait=x",
+        "?owner=%00",
+        "?owner=" + "x" * 300,
+        "?label=a&label=b",
+        "?format=x",
+    ]
+    with httpx.Client(base_url=server.url, timeout=30) as http:
+        for route in all_routes():
+            if route.streams or route.path in ("/keys", "/keys/{id}"):
+                continue
+            for _ in range(40):
+                path = route.path.replace("{id}", randomness.choice(ids))
+                headers = {"content-type": randomness.choice(kinds)}
+                if randomness.random() < 0.2:
+                    headers["content-encoding"] = randomness.choice(["gzip", "zstd", "x"])
+                if randomness.random() < 0.2:
+                    headers["idempotency-key"] = randomness.choice(["", "x" * 300, "ok"])
+                body = randomness.choice(bodies) if route.method in ("POST", "PUT") else None
+                answer = http.request(route.method, path + randomness.choice(queries), content=body, headers=headers)
+                assert answer.status_code < 500, (route.method, answer.url, body, answer.text)
+                if answer.status_code >= 400 and answer.headers["content-type"].startswith("application/problem"):
+                    assert answer.json()["code"]
+        assert http.get("/readyz").status_code == 200
+
+
+def test_garbage_instead_of_http(server: RunningServer) -> None:
+    import socket
+
+    for garbage in (
+        b"\x00" * 100,
+        b"GET",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /documents HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(garbage)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(4096):
+                pass
+    assert httpx.get(f"{server.url}/readyz").status_code == 200
+
+
+def test_https(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(certificate), "-keyout", str(key)]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("openssl is not there to make a certificate")
+    server = RunningServer(tmp_path, options=("--certificate", str(certificate), "--key", str(key)))
+    server._answers = lambda: True  # type: ignore[method-assign]
+    server.start()
+    context = ssl.create_default_context(cafile=str(certificate))
+    assert server.url.startswith("https://")
+    until(lambda: httpx.get(f"{server.url}/readyz", verify=context).status_code == 200)
+    assert server.stop() == 0
+
+
+# Parts alone
+
+
+def test_numbers_grow_and_differ() -> None:
+    one, other = Numbers(1), Numbers(2)
+    taken = [one.take() for _ in range(10_000)] + [one.take(4096), one.take(4096)]
+    assert taken == sorted(set(taken))
+    assert not set(taken) & {other.take() for _ in range(10_000)}
+    assert all(parse_document_id(document_id(number)) == number < 1 << 63 for number in taken[:100])
+    for wrong in ("", "x" * 16, "1", "zz", "0" * 17):
+        with pytest.raises(XsiftError):
+            parse_document_id(wrong)
+    assert parse_delivery_id(delivery_id(7, 12), 7) == 12
+    assert parse_delivery_id("12", 7) == 12
+    for wrong in ("8-12", "7-", "-", "7-x", "7--1", "7-1e3", "7-" + "9" * 30, "٣"):
+        with pytest.raises(XsiftError):
+            parse_delivery_id(wrong, 7)
+
+
+def test_owners_take_turns_and_the_queue_is_bounded() -> None:
+    queue = _FairQueue(200, 10_000)
+
+    def job(owner: str, number: int = 1, size: int = 1) -> Job:
+        return Job(owner, [Incoming(b"")] * number, None, "http", False, None, size)  # type: ignore[arg-type]
+
+    for _ in range(150):
+        queue.put(job("greedy"))
+    queue.put(job("modest"))
+    first = queue.take()
+    assert [taken.owner for taken in first][:2] == ["greedy", "modest"]
+    with pytest.raises(Overloaded):
+        queue.put(job("greedy", 50))
+    with pytest.raises(Overloaded):
+        queue.put(job("greedy", 1, 20_000))
+    queue.release(first)
+    queue.put(job("greedy", 50))
+    queue.close()
+    with pytest.raises(StorageError):
+        queue.put(job("late"))
+    left = 0
+    while jobs := queue.take():
+        left += len(jobs)
+    assert left == 150 + 1 - len(first) + 1
+
+
+def test_the_writer_groups_and_isolates(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    writer = Writer(database)
+    table = sqlalchemy.Table("t", sqlalchemy.MetaData(), sqlalchemy.Column("n", sqlalchemy.Integer, primary_key=True))
+    with database.engine.begin() as connection:
+        table.create(connection)
+    groups: list[int] = []
+    done: list[list[int]] = []
+    kind: Batched[int] = Batched(
+        lambda connection, items: (
+            connection.execute(table.insert(), [{"n": n} for n in items]) and groups.append(len(items))
+        ),
+        lambda items, result, error: done.append(items),
+    )
+    for number in range(1000, 1100):
+        writer.add(kind, [number])
+    results: list[Any] = []
+
+    def work(number: int) -> None:
+        try:
+            writer.run_blocking(lambda connection: connection.execute(table.insert(), {"n": number % 5}))
+            results.append(number)
+        except sqlalchemy.exc.IntegrityError as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    writer.start()
+    for thread in threads:
+        thread.join()
+    until(lambda: sum(map(len, done)) == 100)
+    assert groups == [100], "what waited is one group"
+    assert sum(isinstance(result, int) for result in results) == 5, "the others failed alone"
+    with database.connect() as connection:
+        assert connection.scalar(sqlalchemy.select(sqlalchemy.func.count()).select_from(table)) == 105
+    writer.close()
+    with pytest.raises(StorageError):
+        writer.run_blocking(lambda connection: None)
+    database.close()
+
+
+def test_migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path}/x.db"
+    Database(url).close()
+    Database(url).close()
+    ran: list[str] = []
+
+    def step(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql("ALTER TABLE keys ADD COLUMN colour TEXT")
+        ran.append("2")
+
+    monkeypatch.setitem(migrations.STEPS, 2, step)
+    monkeypatch.setattr(migrations, "SCHEMA_VERSION", 2)
+    Database(url).close()
+    Database(url).close()
+    assert ran == ["2"], "a step is made once"
+    monkeypatch.setattr(migrations, "SCHEMA_VERSION", 1)
+    with pytest.raises(StorageError, match="schema 2"):
+        Database(url)
+
+
+def test_urls_of_databases(tmp_path: Path) -> None:
+    for wrong in ("nonsense", "mysql://x/y", ""):
+        with pytest.raises(StorageError) as raised:
+            Database(wrong)
+        assert raised.value.code == "bad-database-url"
+
+
+def test_a_set_of_many_changes_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Subscriptions that come and go leave nothing behind."""
+    monkeypatch.setattr("xsift.service.live_set.MOST_GONE", 50)
+    with running(tmp_path) as server, server.client() as client:
+        for number in range(30):
+            client.add("same", f"//a{number}")
+            assert client.match(f"<a{number}/>") == ["same"]
+        assert len(list(client)) == 1
+
+
+def test_retention(tmp_path: Path) -> None:
+    settings = "[keep]\ndocuments = 20\n"
+    with running(tmp_path, settings=settings) as server, server.client() as client:
+        client.add("whole", "//keep", deliver="document", subscriber="slow")
+        kept = client.publish("<keep>me</keep>")
+        client.publish_many(["<a/>"] * 200)
+
+        def documents() -> list[dict[str, Any]]:
+            items: list[dict[str, Any]] = httpx.get(f"{server.url}/documents", params={"most": 1000}).json()["items"]
+            return items
+
+        until(lambda: len(documents()) == 21, 40)
+        assert documents()[-1]["id"] == kept.id, "what a delivery needs is kept"
+        assert client.deliveries("slow")[0].xml == "<keep>me</keep>"
+        client.acknowledge("slow", client.deliveries("slow")[0])
+        until(lambda: len(documents()) == 20, 40)

@@ -1,0 +1,305 @@
+"""Who may do what: keys, roles, owners, limits; and what a browser on another site may not do."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import xsift
+from tests.service.running import RunningServer, running, until
+
+SETTINGS = """
+[limits]
+subscriptions = 50
+subscribers = 3
+streams = 2
+documents_per_second = 20
+"""
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "xsift.cli", "serve", *arguments, "--data", str(folder / "data")]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+class Guarded:
+    """A server with keys, and clients that have them."""
+
+    def __init__(self, server: RunningServer, admin: str) -> None:
+        self.server = server
+        self.keys = {"admin": admin}
+        made = [("alice", ["publish", "subscribe"]), ("bob", ["subscribe"]), ("carol", ["publish"])]
+        for owner, roles in made:
+            answer = self.http("admin").post("/keys", json={"owner": owner, "roles": roles})
+            assert answer.status_code == 201
+            self.keys[owner] = answer.json()["key"]
+
+    def http(self, name: str) -> httpx.Client:
+        headers = {"authorization": f"Bearer {self.keys[name]}"}
+        return httpx.Client(base_url=self.server.url, headers=headers, timeout=30)
+
+    def client(self, name: str, **options: Any) -> xsift.Client:
+        return xsift.Client(self.server.url, key=self.keys[name], **options)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp("guarded")
+    first = command(folder, "keys", "add", "ops", "--role", "publish")
+    assert first.returncode == 2
+    assert "must be an admin's" in first.stderr
+    made = command(folder, "keys", "add", "ops", "--role", "admin")
+    assert made.returncode == 0, made.stderr
+    with running(folder, settings=SETTINGS) as server:
+        yield Guarded(server, made.stdout.strip())
+
+
+def test_nobody_gets_in_without_a_key(guarded: Guarded) -> None:
+    url = guarded.server.url
+    for path in (
+        "/subscriptions",
+        "/documents",
+        "/subscribers",
+        "/keys",
+        "/audit",
+        "/status",
+        "/metrics",
+        "/session",
+    ):
+        answer = httpx.get(url + path)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorised"), path
+        assert answer.headers["www-authenticate"] == "Bearer"
+    for wrong in ("nonsense", "xs_", "xs_a_b", guarded.keys["alice"] + "x", guarded.keys["alice"][:-1], "xs_ä_ö"):
+        answer = httpx.get(f"{url}/subscriptions", headers={"authorization": f"Bearer {wrong}".encode()})
+        assert answer.status_code == 401, wrong
+    for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
+        assert httpx.get(url + path).status_code == 200, path
+    assert httpx.get(f"{url}/subscriptions", headers={"x-api-key": guarded.keys["alice"]}).status_code == 200
+
+
+def test_keys_are_stored_as_hashes(guarded: Guarded) -> None:
+    stored = b"".join(path.read_bytes() for path in guarded.server.data.glob("xsift.db*"))
+    for key in guarded.keys.values():
+        assert key.rpartition("_")[2].encode() not in stored
+    with sqlite3.connect(guarded.server.data / "xsift.db") as connection:
+        assert connection.execute("SELECT count(*) FROM keys WHERE length(digest) = 32").fetchone()[0] >= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "path", "status"),
+    [
+        ("alice", "POST", "/documents", 202),
+        ("bob", "POST", "/documents", 403),
+        ("carol", "POST", "/documents", 202),
+        ("carol", "PUT", "/subscriptions/x", 403),
+        ("carol", "GET", "/subscribers/x/events", 403),
+        ("bob", "GET", "/subscriptions", 200),
+        ("bob", "POST", "/keys", 403),
+        ("alice", "GET", "/keys", 403),
+        ("alice", "DELETE", "/keys/x", 403),
+        ("alice", "GET", "/status", 403),
+        ("alice", "GET", "/metrics", 403),
+        ("alice", "GET", "/versions", 403),
+        ("admin", "GET", "/metrics", 200),
+        ("admin", "GET", "/keys", 200),
+        ("admin", "POST", "/documents", 202),
+    ],
+)
+def test_roles(guarded: Guarded, name: str, method: str, path: str, status: int) -> None:
+    assert (
+        guarded.http(name).request(method, path, content=b"<a/>" if method == "POST" else None).status_code == status
+    )
+
+
+def test_an_owner_who_tries_anothers_ids(guarded: Guarded) -> None:
+    alice, bob = guarded.client("alice"), guarded.client("bob")
+    alice.add("secret", "//a", subscriber="private", metadata={"by": "alice"})
+    assert bob.match("<a/>") == []
+    published = alice.publish("<a/>", label="of alice")
+    http = guarded.http("bob")
+    for method, path in [
+        ("GET", "/subscriptions/secret"),
+        ("DELETE", "/subscriptions/secret"),
+        ("GET", "/subscriptions/secret/history"),
+        ("GET", "/subscribers/private"),
+        ("DELETE", "/subscribers/private"),
+        ("GET", "/subscribers/private/events"),
+        ("GET", "/subscribers/private/deliveries"),
+        ("GET", f"/documents/{published.id}"),
+        ("DELETE", "/dead-letters/1-1"),
+        ("POST", "/dead-letters/1-1/replay"),
+    ]:
+        assert http.request(method, path).status_code == 404, (method, path)
+        other = http.request(method, path, params={"owner": "alice"})
+        assert (other.status_code, other.json()["code"]) == (403, "not-yours") or other.status_code == 404, (
+            method,
+            path,
+        )
+    ack = http.post("/subscribers/private/ack", json={"id": "1-1"})
+    assert ack.status_code == 404
+    assert http.post("/explain", json={"xml": "<a/>", "subscription": "secret"}).status_code == 404
+    assert http.put("/subscriptions/x", json={"xpath": "//a"}, params={"owner": "alice"}).status_code == 403
+    lines = b'{"id": "x", "xpath": "//a", "owner": "alice"}'
+    report = http.post("/subscriptions", content=lines, headers={"content-type": "application/x-ndjson"}).json()
+    assert (report["added"], report["errors"][0]["code"]) == (0, "not-yours")
+    bob.add("secret", "//b", subscriber="private")
+    assert alice.get("secret")["xpath"] == "//a", "the same id is another subscription for another owner"
+    assert [item["id"] for item in bob.list()] == ["secret"]
+    assert http.get("/documents").json()["items"] == []
+    assert {row["owner"] for row in http.get("/audit").json()["items"]} == {"bob"}
+    assert [delivery.document["label"] for delivery in alice.deliveries("private")] == ["of alice"]
+    delivery = alice.deliveries("private")[0]
+    assert http.post("/subscribers/private/ack", json={"id": delivery.id}).status_code == 404
+    with guarded.client("admin") as admin:
+        assert {row["owner"] for row in admin.list()} == {"alice", "bob"}
+    with guarded.client("admin", owner="alice") as acting:
+        assert acting.get("secret")["metadata"] == {"by": "alice"}
+
+
+def test_what_others_catch_is_not_told_to_a_publisher(guarded: Guarded) -> None:
+    guarded.client("alice").add("mine", "//z")
+    guarded.client("bob").add("his", "//z")
+    told = guarded.client("alice").publish("<z/>", wait=True)
+    assert [match["id"] for match in told.matches] == ["mine"]
+    assert "matches" not in guarded.http("alice").get("/documents").json()["items"][0]
+
+
+def test_a_revoked_key_opens_nothing(guarded: Guarded) -> None:
+    admin = guarded.http("admin")
+    made = admin.post("/keys", json={"owner": "dave", "roles": ["subscribe"], "name": "for a while"}).json()
+    listed = next(row for row in admin.get("/keys").json()["items"] if row["id"] == made["id"])
+    assert (listed["name"], "key" in listed) == ("for a while", False)
+    headers = {"authorization": f"Bearer {made['key']}"}
+    assert httpx.get(f"{guarded.server.url}/subscriptions", headers=headers).status_code == 200
+    assert admin.delete(f"/keys/{made['id']}").status_code == 204
+    assert httpx.get(f"{guarded.server.url}/subscriptions", headers=headers).status_code == 401
+    assert admin.delete(f"/keys/{made['id']}").status_code == 404
+
+
+def test_keys_on_the_command_line_beside_a_running_server(guarded: Guarded) -> None:
+    made = command(guarded.server.folder, "keys", "add", "eve", "--role", "subscribe", "--name", "laptop")
+    key = made.stdout.strip()
+    id = key.split("_")[1]
+    headers = {"authorization": f"Bearer {key}"}
+    assert httpx.get(f"{guarded.server.url}/subscriptions", headers=headers).status_code == 200
+    assert f"{id}  eve  subscribe" in command(guarded.server.folder, "keys", "list").stdout
+    assert command(guarded.server.folder, "keys", "revoke", id).returncode == 0
+    until(lambda: httpx.get(f"{guarded.server.url}/subscriptions", headers=headers).status_code == 401)
+    assert command(guarded.server.folder, "keys", "explode").returncode == 2
+
+
+def test_the_cookie_of_the_console(guarded: Guarded) -> None:
+    url = guarded.server.url
+    with httpx.Client(base_url=url) as browser:
+        signed = browser.post("/session", headers={"authorization": f"Bearer {guarded.keys['alice']}"})
+        assert signed.json() == {"owner": "alice", "roles": ["publish", "subscribe"]}
+        cookie = signed.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert browser.get("/subscriptions").status_code == 200
+        assert browser.get("/subscriptions", headers={"origin": url}).status_code == 200
+        foreign = browser.put("/subscriptions/x", json={"xpath": "//a"}, headers={"origin": "https://evil.example"})
+        assert (foreign.status_code, foreign.json()["code"]) == (403, "wrong-origin")
+        assert browser.get("/session").json()["owner"] == "alice"
+        browser.delete("/session")
+        assert browser.get("/subscriptions").status_code == 401
+
+
+def test_limits_of_an_owner(guarded: Guarded) -> None:
+    made = guarded.http("admin").post("/keys", json={"owner": "greedy", "roles": ["publish", "subscribe"]}).json()
+    guarded.keys["greedy"] = made["key"]
+    client, http = guarded.client("greedy"), guarded.http("greedy")
+    assert client.add_many((f"s{n}", "//a") for n in range(50)) == []
+    more = http.put("/subscriptions/more", json={"xpath": "//a"})
+    assert (more.status_code, more.json()["code"]) == (429, "too-many-subscriptions")
+    assert http.put("/subscribers/s1", json={}).status_code == 201
+    assert http.put("/subscribers/s2", json={}).status_code == 201
+    assert http.put("/subscribers/s3", json={}).json()["code"] == "too-many-subscribers"
+    with http.stream("GET", "/subscribers/s1/events"), http.stream("GET", "/subscribers/s2/events"):
+        assert http.get("/subscribers/s2/events").json()["code"] == "too-many-streams"
+    answers = [http.post("/documents", content=b"<b/>").status_code for _ in range(3)]
+    assert set(answers) == {202}
+    refused = None
+    for _ in range(500):
+        answer = http.post("/documents", content=b"<b/>")
+        if answer.status_code != 202:
+            refused = answer
+            break
+    if refused is not None:  # a slow machine does not publish faster than the limit
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate-limit")
+        assert int(refused.headers["retry-after"]) >= 1
+    assert guarded.client("alice").publish("<b/>").id, "others go on"
+
+
+def test_everything_that_was_changed_is_in_the_audit_log(guarded: Guarded) -> None:
+    alice = guarded.client("alice")
+    alice.add("audited", "//a")
+    alice.add("audited", "//b")
+    alice.remove("audited")
+    alice.put_subscriber("audited", kind="pull")
+    alice.remove_subscriber("audited")
+    log = guarded.http("alice").get("/audit", params={"most": 5}).json()["items"]
+    assert [(row["action"], row["target"]) for row in reversed(log)] == [
+        ("put-subscription", "audited"),
+        ("put-subscription", "audited"),
+        ("remove-subscription", "audited"),
+        ("put-subscriber", "audited"),
+        ("remove-subscriber", "audited"),
+    ]
+    assert all(row["actor"] == f"key:{guarded.keys['alice'].split('_')[1]}" for row in log)
+
+
+def test_no_other_site_gets_at_an_open_server(server: RunningServer) -> None:
+    url = server.url
+    rebound = httpx.get(f"{url}/subscriptions", headers={"host": "evil.example"})
+    assert (rebound.status_code, rebound.json()["code"]) == (421, "wrong-host")
+    foreign = httpx.post(f"{url}/documents", content=b"<a/>", headers={"origin": "https://evil.example"})
+    assert (foreign.status_code, foreign.json()["code"]) == (403, "wrong-origin")
+    fetched = httpx.get(f"{url}/subscriptions", headers={"sec-fetch-site": "cross-site"})
+    assert fetched.status_code == 403
+    for host in ("localhost", f"127.0.0.1:{server.port}", "[::1]:80", "LOCALHOST:1"):
+        assert httpx.get(f"{url}/subscriptions", headers={"host": host}).status_code == 200, host
+
+
+def test_every_answer_has_the_headers(server: RunningServer) -> None:
+    for path in ("/subscriptions", "/healthz", "/nothing", "/docs", "/openapi.json", "/documents/x"):
+        headers = httpx.get(server.url + path).headers
+        assert headers["x-content-type-options"] == "nosniff", path
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "unsafe-inline" not in headers["content-security-policy"]
+    page = httpx.get(f"{server.url}/docs").text
+    assert "<script" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_it_does_not_listen_to_everybody_without_a_key(tmp_path: Path) -> None:
+    refused = command(tmp_path, "--host", "0.0.0.0", "--port", "0")
+    assert refused.returncode == 2
+    assert "[no-keys]" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ("port = 99999999", "port"),
+        ("colour = 1", "colour"),
+        ("[webhooks]\nallow_networks = ['x']", "allow_networks"),
+        ("[matching]\nthreads = 0", "threads"),
+        ("not toml", "TOML"),
+    ],
+)
+def test_settings_that_are_wrong(tmp_path: Path, settings: str, word: str) -> None:
+    from xsift.service.settings import read_settings
+
+    path = tmp_path / "settings.toml"
+    path.write_text(settings)
+    with pytest.raises(xsift.XsiftError, match=word) as raised:
+        read_settings(str(path))
+    assert raised.value.code == "bad-config"

@@ -1,0 +1,259 @@
+"""Documents that come by folder and by Kafka, deliveries that go to Kafka, subscriptions that come from a table."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import xsift
+from tests.service.running import RunningServer, running, until
+from xsift.errors import XsiftError
+from xsift.service.live_set import LiveSet
+from xsift.service.settings import Table
+from xsift.service.store import subscriptions as store
+from xsift.service.store.database import Database
+from xsift.service.store.subscriptions import Subscription
+from xsift.service.store.writer import Writer
+from xsift.service.table_sync import TableSync, as_subscriptions
+
+kafka = pytest.importorskip("confluent_kafka")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> tuple[Any, str]:
+    """A producer, which is the cluster as well (librdkafka has a mock of one inside), and its address."""
+    producer = kafka.Producer({"bootstrap.servers": "none", "test.mock.num.brokers": 1})
+    brokers = producer.list_topics(timeout=30).brokers.values()
+    return producer, ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+
+
+@pytest.fixture(scope="module")
+def server(cluster: tuple[Any, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("sources")
+    settings = f"""
+[folder]
+path = "{folder}/incoming"
+owner = "folder"
+poll_seconds = 0.1
+[kafka]
+servers = "{cluster[1]}"
+topics = ["documents"]
+owner = "kafka"
+[kafka.options]
+"session.timeout.ms" = 6000
+"allow.auto.create.topics" = true
+"topic.metadata.refresh.interval.ms" = 1000
+"""
+    producer = cluster[0]
+    producer.produce("documents", b"<a>before</a>", key=b"first")
+    assert producer.flush(30) == 0
+    with running(folder, settings=settings) as server:
+        yield server
+
+
+def test_a_folder(server: RunningServer) -> None:
+    incoming = server.folder / "incoming"
+    with server.client(owner="folder") as client:
+        client.add("a", "//a", subscriber="s", deliver="document")
+        (incoming / ".hidden.xml").write_text("<a>hidden</a>")
+        (incoming / "good.xml").write_text("<a>good</a>")
+        (incoming / "bad.xml").write_text("<a>")
+        (incoming / "packed.xml.gz").write_bytes(gzip.compress(b"<a>packed</a>"))
+        (incoming / "not packed.gz").write_bytes(b"nonsense")
+        (incoming / "done" / "good.xml").write_text("one of the same name")
+        until(lambda: {path.name for path in incoming.iterdir()} == {".hidden.xml", "done", "broken"})
+        assert {path.name for path in (incoming / "done").iterdir()} == {"good.xml", "good.xml.2", "packed.xml.gz"}
+        assert {path.name for path in (incoming / "broken").iterdir()} == {"bad.xml", "not packed.gz"}
+        found = {delivery.document["label"]: delivery.xml for delivery in client.deliveries("s")}
+        assert found == {"good.xml": "<a>good</a>", "packed.xml.gz": "<a>packed</a>"}
+
+
+def test_a_topic_is_read_and_written(server: RunningServer, cluster: tuple[Any, str]) -> None:
+    producer, servers = cluster
+    with server.client(owner="kafka") as client:
+        client.put_subscriber("topic", kind="kafka", topic="matches")
+        client.add("a", "//a", subscriber="topic")
+        for number in range(20):
+            producer.produce("documents", b"<a>%d</a>" % number, key=b"%d" % number, partition=0)
+        producer.produce("documents", b"<broken>", key=b"broken")
+        assert producer.flush(30) == 0
+        consumer = kafka.Consumer({"bootstrap.servers": servers, "group.id": "test", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["matches"])
+        received: list[Any] = []
+        deadline = time.monotonic() + 60
+        while len(received) < 20 and time.monotonic() < deadline:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                received.append(message)
+        consumer.close()
+        told = [json.loads(message.value()) for message in received]
+        labels = [item["document"]["label"] for item in told]
+        assert [label for label in labels if label != "first"] == [str(number) for number in range(20)]
+        assert [dict(message.headers())["xsift-delivery-id"].decode() for message in received] == [
+            item["id"] for item in told
+        ]
+        assert {message.key() for message in received} == {b"kafka/topic"}
+        until(lambda: client.get_subscriber("topic")["waiting"] == 0)
+        assert server.metric("xsift_documents_total") >= 20
+
+
+def test_kafka_that_is_not_there(tmp_path: Path) -> None:
+    with running(tmp_path) as server, server.client() as client:
+        with pytest.raises(xsift.ServiceError) as raised:
+            client.put_subscriber("topic", kind="kafka", topic="matches")
+        assert raised.value.code == "no-kafka"
+
+
+class MemoryTable:
+    """A table as the service sees one."""
+
+    def __init__(self) -> None:
+        self.log: list[dict[str, Any]] = []
+        self._version = 0
+
+    def version(self) -> int:
+        return self._version
+
+    def changes(self, after: int, until: int | None = None) -> pa.Table:
+        latest = {row["id"]: row for row in self.log if row["_version"] > after}
+        return pa.Table.from_pylist(list(latest.values()), schema=SCHEMA)
+
+    def add(self, rows: Any, *, errors: Any = "raise") -> list[tuple[str, XsiftError]]:
+        self._version += 1
+        for row in rows:
+            namespaces = list(dict(row.get("namespaces") or {}).items())
+            self.log.append({"_version": self._version, "_removed": False, **row, "namespaces": namespaces})
+        return []
+
+    def remove(self, ids: Iterable[str], *, missing_ok: bool = False) -> None:
+        self._version += 1
+        self.log += [{"_version": self._version, "_removed": True, "id": id} for id in ids]
+
+    def live(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for row in self.log:
+            found.pop(row["id"], None)
+            if not row["_removed"]:
+                found[row["id"]] = row
+        return found
+
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("xpath", pa.string()),
+        ("ordered", pa.bool_()),
+        ("namespaces", pa.map_(pa.string(), pa.string())),
+        ("subscriber", pa.string()),
+        ("deliver", pa.string()),
+        ("labels", pa.string()),
+        ("metadata", pa.string()),
+        ("_version", pa.int64()),
+        ("_removed", pa.bool_()),
+    ]
+)
+
+
+class Kept:
+    """A store with its writer, without a server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = Database(f"sqlite:///{folder}/x.db")
+        self.writer = Writer(self.database)
+        self.writer.start()
+        self.live_set = LiveSet(self.database)
+        self.live_set.load()
+        self.live_set.start()
+
+    def sync(self, table: MemoryTable, direction: Any) -> TableSync:
+        settings = Table(path="table", direction=direction, owner="team")
+        return TableSync(table, settings, self.database, self.writer, self.live_set)
+
+    def rows(self) -> dict[str, Any]:
+        with self.database.connect() as connection:
+            return {row.id: row for row in store.page(connection, owner="team", most=1000)}
+
+    def close(self) -> None:
+        self.live_set.close()
+        self.writer.close()
+        self.database.close()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Kept]:
+    kept = Kept(tmp_path)
+    yield kept
+    kept.close()
+
+
+def test_the_server_follows_a_table(kept: Kept) -> None:
+    table = MemoryTable()
+    sync = kept.sync(table, "follow")
+    table.add(
+        [{"id": "a", "xpath": "//a"}, {"id": "b", "xpath": "//n:b", "namespaces": {"n": "urn:n"}, "subscriber": "s"}]
+    )
+    table.add([{"id": "c", "xpath": "//c", "deliver": "document", "labels": '{"l": "v"}', "metadata": '{"m": 1}'}])
+    sync.follow()
+    rows = kept.rows()
+    assert {id: row.xpath for id, row in rows.items()} == {"a": "//a", "b": "//n:b", "c": "//c"}
+    assert (rows["b"].namespaces, rows["b"].subscriber_id, rows["a"].subscriber_id) == ({"n": "urn:n"}, "s", "team")
+    assert (rows["c"].deliver, rows["c"].labels, rows["c"].metadata) == ("document", {"l": "v"}, {"m": 1})
+    until(lambda: kept.live_set.snapshot.size == 3)
+    table.remove(["a"])
+    table.add([{"id": "b", "xpath": "//changed"}])
+    version = kept.live_set.snapshot.version
+    sync.follow()
+    assert {id: row.xpath for id, row in kept.rows().items()} == {"b": "//changed", "c": "//c"}
+    until(lambda: kept.live_set.snapshot.version > version)
+    after = kept.rows()
+    kept.sync(table, "follow").follow()
+    assert {id: row.row for id, row in kept.rows().items()} == {id: row.row for id, row in after.items()}, (
+        "nothing is done twice"
+    )
+
+
+def test_a_table_follows_the_server(kept: Kept) -> None:
+    table = MemoryTable()
+    sync = kept.sync(table, "write")
+    put = [
+        Subscription("a", "//a", "s", namespaces={"n": "urn:n"}, metadata={"m": [1]}),
+        Subscription("b", "//b", "s"),
+    ]
+    kept.writer.run_blocking(lambda connection: store.put_many(connection, "team", put, "me"))
+    kept.writer.run_blocking(
+        lambda connection: store.put_many(connection, "others", [Subscription("x", "//x", "s")], "me")
+    )
+    sync.write()
+    assert {id: row["xpath"] for id, row in table.live().items()} == {"a": "//a", "b": "//b"}
+    kept.writer.run_blocking(lambda connection: store.remove_many(connection, "team", ["a"], "me"))
+    kept.writer.run_blocking(
+        lambda connection: store.put_many(connection, "team", [Subscription("b", "//b2", "s")], "me")
+    )
+    sync.write()
+    assert {id: row["xpath"] for id, row in table.live().items()} == {"b": "//b2"}
+    version = table.version()
+    sync.write()
+    assert table.version() == version
+    other = Kept(kept.database.path.parent / "other") if kept.database.path else None
+    assert other is not None
+    other.sync(table, "follow").follow()
+    assert {id: row.xpath for id, row in other.rows().items()} == {"b": "//b2"}, "the way back is the same"
+    other.close()
+
+
+def test_rows_of_other_peoples_tables() -> None:
+    table = pa.table({"id": ["a"], "xpath": ["//a"], "labels": [["urgent", "news"]], "deliver": ["nonsense"]})
+    [row] = as_subscriptions(table, "team")
+    assert (row.labels, row.deliver, row.subscriber, row.ordered) == (
+        {"urgent": "", "news": ""},
+        "ids",
+        "team",
+        False,
+    )
