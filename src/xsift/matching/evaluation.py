@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from xsift.document import Document, DocumentTree
 from xsift.engines.evaluation import Evaluation
-from xsift.errors import XsiftError
+from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.row_evaluator import RowEvaluator
 from xsift.matching.rows import Rows
 from xsift.xpath.symbols import Symbols
@@ -45,9 +45,10 @@ class DocumentViews:
 class Decider:
     """Decides rows that passed their patterns. One for all threads."""
 
-    def __init__(self, rows: Rows, symbols: Symbols) -> None:
+    def __init__(self, rows: Rows, symbols: Symbols, steps: int) -> None:
         self._rows = rows
         self._symbols = symbols
+        self._steps = steps  # what one row may cost: Limits.steps
 
     def decide(self, rows: Sequence[int], views: DocumentViews) -> tuple[list[int], dict[int, XsiftError]]:
         """Those of the rows that match, ascending, and errors of those that cannot be decided."""
@@ -55,7 +56,12 @@ class Decider:
         if not ordered:
             return views.evaluator.decide(rows)
         kept, failures = views.evaluator.decide([row for row in rows if not self._rows.ordered(row)])
-        kept += [row for row in ordered if self._in_order(row, views)]
+        for row in ordered:
+            try:
+                if self._in_order(row, views):
+                    kept.append(row)
+            except SubscriptionError as error:
+                failures[row] = error
         return sorted(kept), failures
 
     def holds(self, row: int, views: DocumentViews) -> bool:
@@ -64,4 +70,4 @@ class Decider:
 
     def _in_order(self, row: int, views: DocumentViews) -> bool:
         patterns = self._rows.compiled(row, self._symbols).patterns
-        return any(Evaluation(pattern, views.elements).matches() for pattern in patterns)
+        return any(Evaluation(pattern, views.elements, self._steps).matches() for pattern in patterns)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from xsift.errors import StorageError
 
-MAGIC = b"xsift\x00\x00\x04"  # the last byte grows when the layout of an array changes
+MAGIC = b"xsift\x00\x00\x05"  # the last byte grows when the layout of an array changes
 BODY = len(MAGIC) + 8 + 4  # where the header begins
 ALIGNMENT = 64
 KINDS = ("|u1", "<i4", "<i8")  # of elements of arrays

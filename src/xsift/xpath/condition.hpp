@@ -51,6 +51,13 @@ struct Condition {
     std::string attribute;  // expanded name: "local", or "uri\x1flocal"; a URI for ANY_ATTRIBUTE; may be ""
     std::string text;
 
+    // Whether an element can hold many conditions like this one at a time, or many must be looked at to find that it holds none.
+    // (Of `=` there is one at most, which one look-up finds.)
+    bool is_broad() const {
+        return negated || comparison > COMPARE_EQUAL || subject == SUBJECT_ANY_ATTRIBUTE ||
+               (converted && subject == SUBJECT_ATTRIBUTE);
+    }
+
     // Equal conditions have equal encodings: the encoding is the condition's key in Symbols.
     std::string encode() const {
         std::string key;

@@ -34,6 +34,7 @@ cdef extern from "condition.hpp" namespace "xsift" nogil:
         double number
         string attribute
         string text
+        bint is_broad()
         string encode() except +
         @staticmethod
         Condition decode(const char* key, size_t size) except +

@@ -136,6 +136,8 @@ class ConditionTables {
     void emit(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         for (const int32_t number : scratch.held)
             if (registry.tests[number].holds) append_code(registry.tests[number].holds, codes);
+        if (scratch.narrow) return;
+        scratch.work += int64_t(slot.negated.size());
         for (const int32_t number : slot.negated)
             if (scratch.seen[number] != scratch.round) append_code(registry.tests[number].fails, codes);
     }
@@ -144,7 +146,8 @@ class ConditionTables {
                     std::vector<int32_t>& codes) const {
         scratch.begin_round();
         if (slot.some) slot.some->match(data, length, registry, scratch);
-        if (slot.first) slot.first->match(data, length, registry, scratch);
+        if (slot.first && !(scratch.narrow && slot.subject == SUBJECT_ATTRIBUTE))
+            slot.first->match(data, length, registry, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -163,6 +166,7 @@ class ConditionTables {
                    std::vector<int32_t>& codes) const {
         bool found = false;
         scratch.begin_round();
+        scratch.work += int64_t(values.size());
         for (const AttributeValue& attribute : values) {
             if (!in_namespace(attribute, slot.uri)) continue;
             if (slot.some) slot.some->match(attribute.value, attribute.value_length, registry, scratch);
@@ -268,9 +272,11 @@ class ConditionTables {
                 scratch.visited[slot] = scratch.element;
                 match_only(slots[slot], attribute.value, attribute.value_length, scratch, codes);
             }
-            for (const int32_t slot : asked.absent)
-                if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
+            if (!scratch.narrow)
+                for (const int32_t slot : asked.absent)
+                    if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
         }
+        if (scratch.narrow) return;
         for (const int32_t slot : asked.any) match_any(slots[slot], values, scratch, codes);
     }
 
