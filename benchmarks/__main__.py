@@ -11,6 +11,7 @@ BENCHMARKS = {
     "scanner": "the scanner beside libexpat, on documents of many kinds; filtering beside libexpat alone",
     "sift": "the engine sift beside the others, on the workloads that it was made for",
     "spark": "Spark: beside xpath_boolean and lxml, throughput beside the library, memory of workers, shards",
+    "hostile": "what one input may cost: worst cases at three sizes, with the exponent of time over size",
     "duplicates": "5,000,000 subscriptions, 167,000 of them distinct",
 }
 

@@ -56,7 +56,7 @@ class Limits:
     entity_depth: int = 20
     conditions: int = 8_000_000
     steps: int = 1_000_000
-    result_bytes: int = 256 << 20
+    result_bytes: int = 128 << 20
 
     def __post_init__(self) -> None:
         for field in fields(self):

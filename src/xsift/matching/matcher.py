@@ -42,6 +42,8 @@ __all__ = ["Matcher"]
 
 BATCH = 16  # documents that a thread takes at a time in match_many: few, so that their results stay in the cache
 
+MOST_SMALL = 2**31 - 1  # matches of a batch that 32 bits can count
+
 RowArray = npt.NDArray[np.int32]
 EndArray = npt.NDArray[np.int64]
 Failures = dict[int, dict[str, XsiftError]]
@@ -415,7 +417,7 @@ class Matcher:
         """
         try:
             return cls._restored(*storage.read(path), limits or Limits(), validate)
-        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
             raise StorageError("damaged-file", f"{os.fspath(path)} is damaged: {error}") from error
 
     @classmethod
@@ -499,7 +501,7 @@ def _merged(rows: RowArray, more: Sequence[int]) -> RowArray:
 def _lists(values: pa.Array, ends: EndArray, missing: npt.NDArray[np.bool_]) -> pa.Array:
     """A list a document. Offsets have 64 bits where 32 do not do."""
     starts = np.concatenate([[0], ends])
-    kind, width = (pa.ListArray, np.int32) if len(values) < 2**31 else (pa.LargeListArray, np.int64)
+    kind, width = (pa.ListArray, np.int32) if len(values) <= MOST_SMALL else (pa.LargeListArray, np.int64)
     mask = np.append(missing, False) if missing.any() else None
     return kind.from_arrays(pa.array(starts.astype(width), mask=mask), values)
 

@@ -97,6 +97,8 @@ class Segments:
 
     def _restored(self, number: int, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Built:
         first, end = int(facts["first"]), int(facts["end"])
+        if not 0 <= first <= end <= len(self._rows):
+            raise ValueError(f"segment {number} has rows that are not there")
         if not facts["saved"]:
             return self._build(first, end)
         own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}

@@ -107,6 +107,16 @@ class FlatMap {
         return true;
     }
 
+    // Marks all values, which are numbers less than `size`, in an array of that size. False if one is not, or was marked before.
+    bool mark_values(uint8_t* marks, size_t size) const {
+        for (const Slot& slot : slots) {
+            if (slot.key == EMPTY) continue;
+            if (!(slot.value >= 0 && size_t(slot.value) < size) || marks[slot.value]) return false;
+            marks[slot.value] = 1;
+        }
+        return true;
+    }
+
     // Pointer to the value, or NULL. Valid until the next insertion or removal.
     const Value* find(uint64_t key) const {
         if (slots.empty()) return nullptr;

@@ -1,5 +1,5 @@
 # The hash tables of the kernels; the headers beside this file say why they are not the standard ones.
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "array.hpp" namespace "xsift" nogil:
     cdef cppclass Bytes:
@@ -61,6 +61,7 @@ cdef extern from "flat_map.hpp" namespace "xsift" nogil:
         void put(uint64_t key, Value value) except +
         bint erase(uint64_t key)
         bint within(int64_t low, int64_t end)
+        bint mark_values(uint8_t* marks, size_t size)
 
 cdef extern from "bytes_table.hpp" namespace "xsift" nogil:
     uint64_t hash_bytes(const char* data, size_t length)
