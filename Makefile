@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build demo test test-spark lint bench sanitize soak fuzz clean
+.PHONY: help setup build demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -50,6 +50,9 @@ soak: setup ## a stream that runs for an hour while everything changes; SOAK_SEC
 
 fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EACH=3600 for longer
 	@tools/fuzz $(VENV) $(or $(SECONDS_EACH),300)
+
+fuzz-briefly: setup ## a minute of documents, expressions and saved files, with sanitizers; what CI does
+	@tools/sanitize $(VENV) --fuzz 60
 
 clean: ## what was built
 	rm -rf $(VENV) build dist src/*.egg-info

@@ -13,6 +13,7 @@ BENCHMARKS = {
     "tables": "subscription tables: a million rows, single changes, looks, a stream that follows, restarts",
     "spark": "Spark: beside xpath_boolean and lxml, throughput beside the library, memory of workers, shards",
     "serve": "the service over loopback: documents a second, publish to event, an import meanwhile",
+    "hostile": "what one input may cost: worst cases at three sizes, with the exponent of time over size",
     "duplicates": "5,000,000 subscriptions, 167,000 of them distinct",
 }
 

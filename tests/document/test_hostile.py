@@ -6,6 +6,7 @@ import io
 import mmap
 import os
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,8 +155,43 @@ def test_a_long_chain_of_entities() -> None:
     chain = '<!ENTITY e0 "x">' + "".join(f'<!ENTITY e{i} "&e{i - 1};">' for i in range(1, 200_000))
     document = f'<!DOCTYPE a [{chain}]><a x="&e199999;">&e199999;</a>'
     assert refused(document).code == "too-many-entities"
-    chain = '<!ENTITY e0 "x">' + "".join(f'<!ENTITY e{i} "&e{i - 1};">' for i in range(1, 5000))
-    assert len(asking_all().reader().read(f'<!DOCTYPE a [{chain}]><a x="&e4999;">&e4999;</a>')) == 4
+    assert refused(document, entities=10**6).code == "entity-depth"
+
+
+def chained(number: int, *, forward: bool = False, use: str = "<a>&{};</a>") -> str:
+    """A document with entities that refer to each other in a chain; `use` refers to the one on top."""
+    links = [f'<!ENTITY e{i} "&e{i - 1};">' for i in range(1, number)]
+    declared = ['<!ENTITY e0 "x">', *links]
+    subset = "".join(reversed(declared) if forward else declared)
+    if use.startswith("<!"):
+        return f"<!DOCTYPE a [{subset}{use.format(f'e{number - 1}')}]><a/>"
+    return f"<!DOCTYPE a [{subset}]>{use.format(f'e{number - 1}')}"
+
+
+@pytest.mark.parametrize("use", ["<a>&{};</a>", "<a x='&{};'/>", "<!ATTLIST a x CDATA '&{};'>"])
+@pytest.mark.parametrize("forward", [False, True])
+def test_entities_nest_so_deep_and_no_deeper(use: str, forward: bool) -> None:
+    assert asking_all().reader().read(chained(20, forward=forward, use=use))
+    assert refused(chained(21, forward=forward, use=use)).code == "entity-depth"
+    assert asking_all().reader(limits=Limits(entity_depth=21)).read(chained(21, forward=forward, use=use))
+    # In a thread with a small stack.
+    codes: list[str] = []
+    before = threading.stack_size(256 * 1024)
+    thread = threading.Thread(target=lambda: codes.append(refused(chained(4900, forward=forward, use=use)).code))
+    thread.start()
+    thread.join()
+    threading.stack_size(before)
+    assert codes == ["entity-depth"]
+
+
+def test_entities_that_lead_in_a_circle() -> None:
+    circle = "".join(f'<!ENTITY e{i} "&e{(i + 1) % 3000};">' for i in range(3000))
+    assert refused(f"<!DOCTYPE a [{circle}]><a>&e0;</a>").code == "recursive-entity"
+    small = '<!ENTITY e "&f;"><!ENTITY f "&e;&e;&g;"><!ENTITY g "x">'
+    assert refused(f"<!DOCTYPE a [{small}]><a>&e;</a>").code == "recursive-entity"
+    assert asking_all().reader().read(f"<!DOCTYPE a [{small}]><a>&g;</a>")  # nobody enters the circle
+    wide = "".join(f'<!ENTITY e{i} "{"&e0;" * 50}">' for i in range(1, 1000))
+    assert asking_all().reader().read(f"<!DOCTYPE a [<!ENTITY e0 'x'>{wide}]><a>&e999;</a>")
 
 
 @pytest.mark.parametrize(

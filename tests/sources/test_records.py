@@ -7,8 +7,9 @@ import random
 import pytest
 from lxml import etree
 
+from xsift.document import Limits
 from xsift.errors import DocumentError
-from xsift.sources.records import decoded, read_header, scan_records, split_places
+from xsift.sources.records import Declarations, _Scope, decoded, read_header, scan_records, split_places
 
 TRICKY = b"""<?xml version="1.0"?>
 <!-- <article>no</article> -->
@@ -158,3 +159,76 @@ def test_limits() -> None:
     assert (
         len(list(scan_records(cut(b"<!--" + b"x" * 50_000 + b"--><r/>", 100), "r", header, 3, limit_bytes=1000))) == 1
     )
+
+
+def test_a_record_repeats_the_entities_that_it_refers_to() -> None:
+    entities = b"".join(b'<!ENTITY e%d "%d">' % (n, n) for n in range(100)) + b'<!ENTITY both "&e1; and &e2;">'
+    subset = b"<!-- <!ENTITY e1 'no'> --><!ELEMENT r ANY>" + entities + b"<!ATTLIST r t NMTOKEN #IMPLIED u CDATA '&e3;'>"
+    data = b"<!DOCTYPE d [" + subset + b"]><d><r>&both;</r><r>no &#38; &lt;</r><r>&e7;<s t='&both;'/></r></d>"
+    first, second, third = records(data, record="r")
+    root = etree.fromstring(data)
+    for xml, element in zip((first, second, third), root, strict=True):
+        assert canonical(xml) == etree.tostring(element, method="c14n", exclusive=True)
+    assert (first.count(b"<!ENTITY"), second.count(b"<!ENTITY"), third.count(b"<!ENTITY")) == (4, 1, 5)
+    assert b"<!ELEMENT" not in first
+
+
+@pytest.mark.parametrize(
+    ("declared", "record"),
+    [
+        (b"<!DOCTYPE d [<!ENTITY e '%s'>]><d>" % (b"x" * 20_000), b"<r>&e;</r>"),
+        (b"<!DOCTYPE d [<!ENTITY e ''><!ATTLIST r %s>]><d>" % b" a CDATA #IMPLIED".join([b""] * 1000), b"<r/>"),
+        (b"<d %s>" % b" ".join(b"xmlns:n%d='urn:n'" % n for n in range(1000)), b"<r/>"),
+        (b"<d>" + b"".join(b"<s xmlns:n%d='urn:n'>" % n for n in range(1000)), b"<r/>"),
+    ],
+)
+def test_what_is_repeated_in_front_of_records_is_bounded(declared: bytes, record: bytes) -> None:
+    data = declared + record * 5000
+    header = read_header([data], "r")
+    limits = Limits(amplification_bytes=1 << 20)
+    written = 0
+    with pytest.raises(DocumentError) as caught:
+        for found in scan_records(cut(data, 1 << 16, header.end), "r", header, header.end, limits=limits):
+            written += len(found.xml)
+    assert caught.value.code == "record-amplification"
+    assert written <= (1 << 20) + 101 * len(record) * 5000
+    # Fewer records are no harm.
+    few = declared + record * 20
+    assert len(list(scan_records([few[header.end :]], "r", header, header.end, limits=limits))) == 20
+
+
+def test_the_scope_of_namespaces_is_kept_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    touched = 0
+    enter = _Scope.enter
+
+    def counting(self: _Scope, declared: Declarations) -> None:
+        nonlocal touched
+        touched += len(declared) + 1
+        enter(self, declared)
+
+    monkeypatch.setattr(_Scope, "enter", counting)
+    depth = 5000
+    data = b"<d>" + b"".join(b"<s xmlns:n%d='urn:%d'>" % (n % 7, n) for n in range(depth)) + b"<r/>"
+    data += b"</s>" * (depth - 3) + b"<r/>"
+    deep, shallow = records(data, record="r")
+    assert touched <= 3 * depth
+    assert deep.count(b"xmlns:") == 7
+    assert b"xmlns:n3='urn:%d'" % (depth - depth % 7 + 3 if depth % 7 > 3 else depth - depth % 7 - 4) in deep
+    assert shallow == b"<r xmlns:n0='urn:0' xmlns:n1='urn:1' xmlns:n2='urn:2'/>"
+
+
+def test_a_long_header_is_looked_through_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xsift.sources import records as module
+
+    looked_at = 0
+    parse = module._parse_header
+
+    def counting(head: bytes, record: bytes) -> module.Header | None:
+        nonlocal looked_at
+        looked_at += len(head)
+        return parse(head, record)
+
+    monkeypatch.setattr(module, "_parse_header", counting)
+    data = b"<!--" + b"x" * 100_000 + b"--><d><r/></d>"
+    assert read_header(cut(data, 100), "r").root == b"d"
+    assert looked_at < 6 * len(data)

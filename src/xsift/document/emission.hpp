@@ -58,6 +58,21 @@ inline bool may_scan(ReadState* state, size_t size) {
     return false;
 }
 
+// The scratch for a part's conditions. What they cost is counted by count_work().
+inline ConditionScratch& scratch_of(ReadState* state, const Part& part) {
+    ConditionScratch& scratch = state->scratches[part.scratch];
+    scratch.narrow = state->narrow;
+    return scratch;
+}
+
+// Counts what conditions cost. Beyond the limit only those are tried that few elements can hold, till the document's end; the
+// subscriptions that ask for others cannot be decided then, unless they matched before.
+inline void count_work(ReadState* state, ConditionScratch& scratch) {
+    state->condition_work += scratch.work;
+    scratch.work = 0;
+    if (state->condition_work > state->most_conditions + 64 * state->elements) state->narrow = true;
+}
+
 // To be called when conditions were written from `begin` on.
 inline void conditions_written(ReadState* state, size_t begin) {
     if (state->codes->size() >= state->most_codes && !state->suspended) {
@@ -77,9 +92,10 @@ inline void match_start(ReadState* state, const NameEntry* entry, const char* ur
     if (!may_scan(state, size)) return;
     for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
         const Part& part = state->parts[i];
-        if (part.wants & WANTS_ATTRIBUTES)
-            part.tables->match_start(part.group, uri, uri_length, state->values, state->scratches[part.scratch],
-                                     *state->codes);
+        if (!(part.wants & WANTS_ATTRIBUTES)) continue;
+        ConditionScratch& scratch = scratch_of(state, part);
+        part.tables->match_start(part.group, uri, uri_length, state->values, scratch, *state->codes);
+        count_work(state, scratch);
     }
     conditions_written(state, begin);
 }
@@ -128,8 +144,9 @@ inline void match_text_node(ReadState* state, const NameEntry* entry, TextFrame*
     for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
         const Part& part = state->parts[i];
         if (!(part.wants & WANTS_TEXT)) continue;
-        ConditionScratch& scratch = state->scratches[part.scratch];
+        ConditionScratch& scratch = scratch_of(state, part);
         part.tables->match_text_node(part.group, text, length, !frame->had_nodes, scratch);
+        count_work(state, scratch);
         for (const int32_t test : scratch.held) frame->passed.push_back(pack(i, test));
     }
     keep_distinct(frame, false);
@@ -168,12 +185,13 @@ inline void close_text(ReadState* state, const NameEntry* entry) {
     keep_distinct(frame, true);
     for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
         const Part& part = state->parts[i];
-        ConditionScratch& scratch = state->scratches[part.scratch];
+        ConditionScratch& scratch = scratch_of(state, part);
         if (part.wants & WANTS_TEXT)
             part.tables->finish_text(part.group, frame->passed, i, frame->had_nodes, scratch, *state->codes);
         if (part.wants & WANTS_STRING)
             part.tables->match_string(part.group, state->text.data() + frame->string_start, string_length, scratch,
                                       *state->codes);
+        count_work(state, scratch);
     }
     conditions_written(state, begin);
     --state->frames_open;

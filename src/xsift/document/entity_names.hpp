@@ -14,28 +14,15 @@
 namespace xsift {
 
 class EntityNames {
-    BytesTable names;
-    std::vector<std::string> texts;  // what an entity stands for; references in it are still references
-    std::vector<char> incomplete;    // whether its text leads to an entity that is not declared; empty: not known yet
-
     static bool predefined(const char* name, size_t length) {
         for (const char* known : {"lt", "gt", "amp", "quot", "apos"})
             if (length == std::strlen(known) && std::memcmp(name, known, length) == 0) return true;
         return false;
     }
 
-    // Calls use(name, length) for each reference in a text, until use() is false. Returns whether it always was true.
-    template <class Use>
-    static bool each_reference(const char* data, size_t length, Use&& use) {
-        const char* end = data + length;
-        for (const char* at = data; (at = static_cast<const char*>(std::memchr(at, '&', end - at))) != nullptr;) {
-            ++at;
-            const char* stop = static_cast<const char*>(std::memchr(at, ';', end - at));
-            if (!stop) break;
-            if (*at != '#' && !predefined(at, stop - at) && !use(at, size_t(stop - at))) return false;
-        }
-        return true;
-    }
+    BytesTable names;
+    std::vector<std::string> texts;  // what an entity stands for; references in it are still references
+    std::vector<char> incomplete;    // whether its text leads to an entity that is not declared; empty: not known yet
 
     // An entity is incomplete if it refers to one that is undeclared or incomplete: spread backwards from those.
     void find_incomplete() {
@@ -66,6 +53,19 @@ class EntityNames {
     }
 
    public:
+    // Calls use(name, length) for each reference in a text, until use() is false. Returns whether it always was true.
+    template <class Use>
+    static bool each_reference(const char* data, size_t length, Use&& use) {
+        const char* end = data + length;
+        for (const char* at = data; (at = static_cast<const char*>(std::memchr(at, '&', end - at))) != nullptr;) {
+            ++at;
+            const char* stop = static_cast<const char*>(std::memchr(at, ';', end - at));
+            if (!stop) break;
+            if (*at != '#' && !predefined(at, stop - at) && !use(at, size_t(stop - at))) return false;
+        }
+        return true;
+    }
+
     void clear() {
         if (texts.empty() && incomplete.empty()) return;
         *this = EntityNames();

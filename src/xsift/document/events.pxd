@@ -27,6 +27,8 @@ cdef class EventSource:
     # its ">" (end tags); 0 for conditions. Else empty.
     cdef vector[int64_t] offsets
     cdef readonly bint keeps_positions
+    # Whether some conditions that hold were not told, to stay within Limits.conditions: only such as Condition::is_broad().
+    cdef readonly bint narrowed
 
     # Loads the next chunk and returns its number of codes, 0 at the end of the document; -1 with a Python
     # exception (DocumentError) set, when the document is broken. Called without the GIL.

@@ -20,6 +20,7 @@ cdef extern from "expat.h" nogil:
         XML_STATUS_OK
         XML_STATUS_SUSPENDED
         XML_ERROR_NO_ELEMENTS
+        XML_ERROR_RECURSIVE_ENTITY_REF
 
     ctypedef void (*XML_StartElementHandler)(void*, const XML_Char*, const XML_Char**) noexcept
     ctypedef void (*XML_EndElementHandler)(void*, const XML_Char*) noexcept

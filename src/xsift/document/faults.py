@@ -77,6 +77,7 @@ FAULTS: dict[int, tuple[str, str, str]] = {
     1013: ("truncated-document", "the document ends before its root element does", ""),
     1014: ("empty-document", "the document is empty", ""),
     1015: ("lone-surrogate", "the text has half of a surrogate pair, which is no character", ""),
+    1016: ("entity-depth", "entities refer to each other too deeply", _RAISE.format("entity_depth")),
 }
 
 _UNKNOWN = ("parser-error", "the parser refused the document", "")

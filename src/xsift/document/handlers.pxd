@@ -42,6 +42,7 @@ cdef extern from * nogil:
         FAULT_TRUNCATED "xsift::FAULT_TRUNCATED"
         FAULT_EMPTY "xsift::FAULT_EMPTY"
         FAULT_SURROGATE "xsift::FAULT_SURROGATE"
+        FAULT_ENTITY_DEPTH "xsift::FAULT_ENTITY_DEPTH"
 
     cdef cppclass TextFrame "xsift::TextFrame":
         size_t string_start
@@ -51,6 +52,13 @@ cdef extern from * nogil:
     cdef cppclass EntityNames "xsift::EntityNames":
         void declare(const char* name, const char* text, size_t length) except +
         cpp_bool covers(const char* raw, size_t length) except +
+
+    cdef enum EntityVerdict "xsift::EntityDepths::Verdict":
+        ENTITY_FINE "xsift::EntityDepths::FINE"
+        ENTITY_TOO_DEEP "xsift::EntityDepths::TOO_DEEP"
+
+    cdef cppclass EntityDepths "xsift::EntityDepths":
+        EntityVerdict declare(const char* name, const char* text, size_t length, int64_t most) except +
 
     cdef cppclass ReadState "xsift::ReadState":
         ReadState() except +
@@ -72,6 +80,8 @@ cdef extern from * nogil:
         int64_t most_name_bytes
         int64_t most_entities
         int64_t most_entity_elements
+        int64_t most_entity_depth
+        int64_t most_conditions
         vector[int32_t]* codes
         vector[int64_t]* offsets
         cpp_bool positions
@@ -93,6 +103,7 @@ cdef extern from * nogil:
         int64_t slice_size
         cpp_bool slice_is_last
         int64_t scan_left
+        cpp_bool narrow
         vector[ConditionScratch] scratches
         vector[AttributeValue] values
         vector[int32_t] open
@@ -110,6 +121,7 @@ cdef extern from * nogil:
         int64_t entity_elements
         cpp_bool external_subset
         EntityNames entity_names
+        EntityDepths entity_depths
         char proper_encoding[8]
         cpp_bool enter()
         void leave()

@@ -233,12 +233,17 @@ cdef void on_entity_declaration(
 
 cdef int declare_entity(ReadState* state, const char* name, bint is_parameter, const char* text,
                         int length) except -1 nogil:
+    cdef EntityVerdict verdict
     state.entities += 1
     if state.entities > state.most_entities:
         stop(state, FAULT_ENTITIES)
     elif not is_parameter and text != NULL:
         if memchr(text, c"<", length) != NULL:
             state.entity_markup = True
+        verdict = state.entity_depths.declare(name, text, length, state.most_entity_depth)
+        if verdict != ENTITY_FINE:
+            stop(state, FAULT_ENTITY_DEPTH if verdict == ENTITY_TOO_DEEP else XML_ERROR_RECURSIVE_ENTITY_REF)
+            return 0
         if state.external_subset:
             state.entity_names.declare(name, text, length)
     return 0

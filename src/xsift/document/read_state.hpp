@@ -11,6 +11,7 @@
 
 #include "bytes_table.hpp"
 #include "condition_tables.hpp"
+#include "entity_depths.hpp"
 #include "entity_names.hpp"
 
 namespace xsift {
@@ -50,6 +51,7 @@ enum Fault : int32_t {
     FAULT_TRUNCATED,
     FAULT_EMPTY,
     FAULT_SURROGATE,
+    FAULT_ENTITY_DEPTH,
 };
 
 // An open element that asks for its text.
@@ -77,7 +79,7 @@ struct ReadState {
 
     // Limits. See limits.py.
     int64_t most_depth = 0, most_attributes = 0, most_text_bytes = 0, most_name_bytes = 0, most_entities = 0,
-            most_entity_elements = 0;
+            most_entity_elements = 0, most_entity_depth = 0, most_conditions = 0;
 
     // What was read.
     std::vector<int32_t>* codes = nullptr;
@@ -100,6 +102,8 @@ struct ReadState {
     int64_t slice_size = 0;                  // of the slice at hand,
     bool slice_is_last = false;              // and whether it is the document's last
     int64_t scan_left = 0;                   // bytes that conditions may still look at
+    int64_t condition_work = 0;              // conditions that were found to hold, and what was tried for them
+    bool narrow = false;                     // that is too much: only conditions that few elements can hold are tried now
     std::vector<ConditionScratch> scratches;
     std::vector<AttributeValue> values;
 
@@ -121,6 +125,7 @@ struct ReadState {
     int64_t entity_elements = 0;
     bool external_subset = false;            // there is one, which is not read
     EntityNames entity_names;                // kept if external_subset
+    EntityDepths entity_depths;
 
     // The encoding under the name that expat knows, "" if it knows the name that the document gives, or no other.
     char proper_encoding[8] = "";
@@ -132,7 +137,8 @@ struct ReadState {
     void leave() { busy.store(false, std::memory_order_release); }
 
     void begin_document() {
-        depth = elements = entities = entity_elements = 0;
+        depth = elements = entities = entity_elements = condition_work = 0;
+        narrow = false;
         last_start = -1;
         fault = FAULT_NONE;
         proper_encoding[0] = 0;
@@ -143,6 +149,7 @@ struct ReadState {
         text.clear();
         if (text.capacity() > (1 << 20)) text.shrink_to_fit();  // one huge text is not kept for ever
         entity_names.clear();
+        entity_depths.clear();
     }
 
     TextFrame* push_frame() {

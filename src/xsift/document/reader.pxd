@@ -68,6 +68,7 @@ cdef class Reader(EventSource):
     cdef int _prepare_parser(self, const char* encoding) except -1 nogil
     cdef int _parse_slice(self) except -1 nogil
     cdef int _begin(self, const char* encoding) except -1 nogil
+    cdef int _handle_signals(self) except -1
     cdef int _next_slice(self) except -1 nogil
     cdef int _parse(self) noexcept nogil
     cdef int _note_progress(self, int64_t size) except -1 nogil

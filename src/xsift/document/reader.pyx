@@ -22,10 +22,11 @@ it, but namespaces are. Known differences, with the reasons in tests/document/te
 """
 
 import os
+import threading
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Fetch, PyErr_Restore
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy
 from libcpp.string cimport string
@@ -53,6 +54,13 @@ cdef extern from "handover.hpp":
     pass
 cdef extern from "reading_counts.hpp":
     pass
+cdef extern from "signal_clock.hpp" namespace "xsift" nogil:
+    void note_main_thread(unsigned long ident)
+    bint signals_are_due()
+
+note_main_thread(threading.main_thread().ident)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: note_main_thread(threading.main_thread().ident))
 
 cdef enum:
     SEPARATOR = 0x1f
@@ -103,6 +111,8 @@ cdef class Reader(EventSource):
         state.most_name_bytes = self.limits.name_bytes
         state.most_entities = self.limits.entities
         state.most_entity_elements = self.limits.entity_elements
+        state.most_entity_depth = self.limits.entity_depth
+        state.most_conditions = self.limits.conditions
         self.most_bytes = self.limits.bytes
         self.most_token_bytes = self.limits.token_bytes
         self.amplification = self.limits.amplification
@@ -163,7 +173,7 @@ cdef class Reader(EventSource):
         self.length = length
         self.position = 0
         self.encoding_name = NULL
-        self.decided = self.started = self.ended = False
+        self.decided = self.started = self.ended = self.narrowed = False
         return 0
 
     cdef int open_text_buffer(self, const char* data, size_t length) except -1 nogil:
@@ -196,7 +206,7 @@ cdef class Reader(EventSource):
         if self.encoding is not None:
             self.encoding_name = self.encoding
         self._new_names()
-        self.decided = self.started = self.ended = False
+        self.decided = self.started = self.ended = self.narrowed = False
         return 0
 
     def _check_index(self):
@@ -251,6 +261,7 @@ cdef class Reader(EventSource):
         document.codes.swap(self.codes)
         document.offsets.swap(self.offsets)
         document.keeps_positions = self.keeps_positions
+        document.narrowed = self.state.narrow
         if self.keeps_names:
             (<NamedEvents>document).names = self.names
         return document
@@ -280,6 +291,7 @@ cdef class Reader(EventSource):
                 if self.skip:
                     self._drop_given()
             self.handed_out += self.codes.size()
+            self.narrowed = self.state.narrow
         finally:
             self.state.leave()
         return <Py_ssize_t>self.codes.size()
@@ -437,6 +449,9 @@ cdef class Reader(EventSource):
         """Parses the next slice of the input, or the rest of the one at hand; appends its events to `codes`."""
         cdef ReadState* state = self.state
         cdef int status
+        if signals_are_due():
+            with gil:
+                self._handle_signals()
         if not self.decided:
             self._decide()
         if self.scanning:
@@ -459,6 +474,15 @@ cdef class Reader(EventSource):
             return self._note_progress(state.slice_size)
         reading_counts.read_by_expat(self.fed)
         return self._finish()
+
+    cdef int _handle_signals(self) except -1:
+        """Runs the handlers of signals that came meanwhile; one that raises (Ctrl-C does) ends the document."""
+        try:
+            PyErr_CheckSignals()
+        except BaseException:
+            self._release()
+            raise
+        return 0
 
     cdef int _next_slice(self) except -1 nogil:
         """Decides what to parse next, and makes the parser ready if it is the first slice."""

@@ -4,13 +4,15 @@ Matching needs no tree. Showing which nodes matched, and verifying a match, does
 bytes that an element takes, and its path as people write it (`/nitf/body/p[3]`, as libxml2's getpath gives it).
 """
 
+from libcpp.algorithm cimport sort
+from libcpp.string cimport string, to_string
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport RecordedEvents, END, EventSource, condition_symbol
 from xsift.document.names cimport ElementNames, NamedEvents
 from xsift.document.reader cimport Reader
 from xsift.native.tables cimport FlatMap, pack
-from xsift.native.types cimport int32_t, int64_t, symbol_t
+from xsift.native.types cimport int32_t, int64_t, symbol_t, uint64_t
 
 
 cdef class DocumentTree:
@@ -25,8 +27,11 @@ cdef class DocumentTree:
             self.names = (<Reader>source).names
         with nogil:
             self._build(source)
+        self.narrowed = source.narrowed
+        self.conditions_are_sorted = False
         self.places.clear()
-        self.labels = None
+        self.labels.clear()
+        self.by_symbol.clear()
 
     cdef int _build(self, EventSource source) except -1 nogil:
         cdef vector[int32_t] holders  # the element of each condition, in document order
@@ -98,6 +103,56 @@ cdef class DocumentTree:
             next[holders[i] - 1] += 1
         return 0
 
+    cdef int sort_conditions(self) except -1 nogil:
+        cdef size_t i
+        if self.conditions_are_sorted:
+            return 0
+        for i in range(self.symbols.size()):
+            sort(self.conditions.begin() + self.condition_starts[i], self.conditions.begin() + self.condition_starts[i + 1])
+        self.conditions_are_sorted = True
+        return 0
+
+    cdef bint holds(self, int32_t element, symbol_t condition) noexcept nogil:
+        """Whether a condition holds for an element. The conditions must have been sorted."""
+        cdef int64_t low = self.condition_starts[element - 1]
+        cdef int64_t high = self.condition_starts[element]
+        cdef int64_t middle
+        cdef int64_t end = high
+        while low < high:
+            middle = (low + high) // 2
+            if self.conditions[middle] < condition:
+                low = middle + 1
+            else:
+                high = middle
+        return low < end and self.conditions[low] == condition
+
+    cdef int elements_of(self, symbol_t symbol, const int32_t** begin, const int32_t** end) except -1 nogil:
+        cdef int64_t first
+        if self.by_symbol.empty():
+            self._index_symbols()
+        first = self.symbol_starts.get(pack(0, symbol), <int64_t>self.by_symbol.size())
+        begin[0] = self.by_symbol.data() + first
+        end[0] = begin[0]
+        while end[0] < self.by_symbol.data() + self.by_symbol.size() and self.symbols[end[0][0] - 1] == symbol:
+            end[0] += 1
+        return 0
+
+    cdef int _index_symbols(self) except -1 nogil:
+        cdef vector[uint64_t] pairs
+        cdef size_t i
+        cdef symbol_t symbol
+        self.symbol_starts.clear()
+        pairs.reserve(self.symbols.size())
+        for i in range(self.symbols.size()):
+            pairs.push_back(pack(self.symbols[i], <int32_t>i + 1))
+        sort(pairs.begin(), pairs.end())
+        for i in range(pairs.size()):
+            symbol = <symbol_t>(pairs[i] >> 32)
+            if i == 0 or <symbol_t>(pairs[i - 1] >> 32) != symbol:
+                self.symbol_starts.put(pack(0, symbol), i)
+            self.by_symbol.push_back(<int32_t>pairs[i])
+        return 0
+
     def __len__(self):
         return self.symbols.size()
 
@@ -149,16 +204,23 @@ cdef class DocumentTree:
     def path(self, number):
         """An element's path, as libxml2 writes it: `/nitf/body/p[3]`; `*` in a default namespace."""
         cdef int32_t at = self._index(number) + 1
+        cdef vector[int32_t] steps
+        cdef string path
+        cdef size_t i
         self._check_names()
-        if self.labels is None:
+        if self.labels.empty():
             self._find_places()
-        steps = []
         while at:
-            label = self.labels[self.names.of_element[at - 1]]
-            place = self.places[at - 1]
-            steps.append(f"{label}[{place}]" if place else label)
+            steps.push_back(at - 1)
             at = self.parents[at - 1]
-        return "/" + "/".join(reversed(steps))
+        for i in range(steps.size() - 1, <size_t>-1, -1):
+            path.append(b"/", 1)
+            path.append(self.labels[self.names.of_element[steps[i]]])
+            if self.places[steps[i]]:
+                path.append(b"[", 1)
+                path.append(to_string(self.places[steps[i]]))
+                path.append(b"]", 1)
+        return path.decode()
 
     def _check_names(self):
         if self.names is None or <size_t>self.names.of_element.size() != self.symbols.size():
@@ -172,9 +234,10 @@ cdef class DocumentTree:
         cdef dict numbers = {"*": 0}
         cdef int32_t number, kind, total, i
         cdef int32_t size = <int32_t>self.symbols.size()
-        labels = [self.names.label(i) for i in range(<int32_t>self.names.names.size())]
-        for label in labels:
+        for i in range(<int32_t>self.names.names.size()):
+            label = self.names.label(i)
             kinds.push_back(numbers.setdefault(label, len(numbers)))
+            self.labels.push_back(label.encode())
         self.places.assign(size, 0)
         for number in range(size):
             kind = kinds[self.names.of_element[number]]
@@ -188,7 +251,6 @@ cdef class DocumentTree:
                 total = _count(&counts, self.parents[number], kind)
             if totals.get(pack(self.parents[number], kind), 0) > 1:
                 self.places[number] = total
-        self.labels = labels
         return 0
 
 

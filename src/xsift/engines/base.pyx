@@ -77,7 +77,10 @@ cdef class Engine:
         return None
 
     def restore(self, arrays):
-        """Becomes the index that was saved, with the arrays used where they lie."""
+        """Becomes the index that was saved, with the arrays used where they lie. Returns a number that all keys are less than.
+
+        Raises ValueError if a number in the arrays would lead outside of them.
+        """
         raise NotImplementedError(type(self).__name__)
 
     def counters(self):

@@ -32,6 +32,8 @@ cdef class PathNfa:
     # Frees the state, and those above it, as far as nothing needs them any more.
     cdef void release(self, int32_t state) noexcept
     cdef int64_t bytes(self) noexcept
+    # Raises ValueError unless a restored automaton is a tree, and accepts numbers from 0 to before `keys`.
+    cdef int check(self, int64_t keys) except -1
 
     cdef inline int32_t target(self, int32_t state, symbol_t symbol) noexcept nogil:
         return self.transitions.get(pack(state, symbol), NO_STATE)

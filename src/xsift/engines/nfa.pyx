@@ -4,6 +4,8 @@ A state a step; a transition a name, a condition or `*`; and for `//` a state th
 follows the states that are there and makes the rest; removing one frees what no other path uses.
 """
 
+from libcpp.vector cimport vector
+
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.xpath.pattern cimport DESCENDANT
 
@@ -72,6 +74,26 @@ cdef class PathNfa:
 
     cdef int64_t bytes(self) noexcept:
         return self.states.bytes() + self.transitions.bytes()
+
+    cdef int check(self, int64_t keys) except -1:
+        cdef vector[uint8_t] marks = vector[uint8_t](self.states.size(), 0)
+        cdef int32_t state, target
+        cdef bint fine = self.states.size() > 0
+        if fine:
+            marks[0] = 1  # nothing leads to the first state
+            fine = self.transitions.mark_values(marks.data(), marks.size())
+        for state in range(<int32_t>self.states.size()):
+            for target in (self.states[state].star, self.states[state].descendant):
+                if target < 0:
+                    continue
+                if target >= <int64_t>marks.size() or marks[target]:
+                    fine = False
+                    break
+                marks[target] = 1
+            fine = fine and self.states[state].accepts < keys
+        if not fine:
+            raise ValueError("its automaton leads outside")
+        return 0
 
     def saved(self):
         """The automaton as arrays, for `restore`."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from xsift.document import Document, DocumentTree
 from xsift.engines.evaluation import Evaluation
-from xsift.errors import XsiftError
+from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.row_evaluator import RowEvaluator
 from xsift.matching.rows import Rows
 from xsift.xpath.symbols import Symbols
@@ -48,16 +48,22 @@ class DocumentViews:
 class Decider:
     """Decides rows that passed their patterns. One for all threads."""
 
-    def __init__(self, rows: Rows, symbols: Symbols) -> None:
+    def __init__(self, rows: Rows, symbols: Symbols, steps: int) -> None:
         self._rows = rows
         self._symbols = symbols
+        self._steps = steps  # what one row may cost: Limits.steps
 
     def decide(
         self, rows: npt.NDArray[np.int32], views: DocumentViews
     ) -> tuple[list[int], dict[int, XsiftError]]:
         """Those of the rows that match, and errors of those that cannot be decided."""
         kept, failures, ordered = views.evaluator.decide(rows)
-        kept += [row for row in ordered if self._in_order(row, views)]
+        for row in ordered:
+            try:
+                if self._in_order(row, views):
+                    kept.append(row)
+            except SubscriptionError as error:
+                failures[row] = error
         return kept, failures
 
     def holds(self, row: int, views: DocumentViews) -> bool:
@@ -66,4 +72,4 @@ class Decider:
 
     def _in_order(self, row: int, views: DocumentViews) -> bool:
         patterns = self._rows.compiled(row, self._symbols).patterns
-        return any(Evaluation(pattern, views.elements).matches() for pattern in patterns)
+        return any(Evaluation(pattern, views.elements, self._steps).matches() for pattern in patterns)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from xsift.document import DocumentTree
 from xsift.engines.evaluation import Evaluation
 from xsift.matching.evaluation import Decider, DocumentViews
-from xsift.matching.results import Explanation, StepReport, SubscriptionReport
+from xsift.matching.results import Explanation, Node, StepReport, SubscriptionReport
 from xsift.matching.rows import Rows
 from xsift.matching.selection import Selector
 from xsift.xpath.pattern import Pattern
@@ -33,57 +32,38 @@ def report_row(rows: Rows, row: int, symbols: Symbols) -> SubscriptionReport:
 
 
 def explain_row(
-    rows: Rows, row: int, symbols: Symbols, views: DocumentViews, decider: Decider, selector: Selector
+    rows: Rows, row: int, symbols: Symbols, views: DocumentViews, decider: Decider, selector: Selector, steps: int
 ) -> Explanation:
     """Why a row matched a document, or where it stopped."""
     meaning = rows.compiled(row, symbols)
-    patterns = [(str(pattern), _explain_pattern(pattern, views.elements)) for pattern in meaning.patterns]
-    passed = meaning.always or any(Evaluation(pattern, views.elements).matches() for pattern in meaning.patterns)
+    evaluations = [Evaluation(pattern, views.elements, steps) for pattern in meaning.patterns]
+    patterns = [
+        (str(pattern), _reports(pattern, evaluation))
+        for pattern, evaluation in zip(meaning.patterns, evaluations, strict=True)
+    ]
+    passed = meaning.always or any(evaluation.matches() for evaluation in evaluations)
     evaluated = None
     if passed and not meaning.exact:
         passed = evaluated = decider.holds(row, views)
-    nodes = selector.select([row], views)[0].get(row, []) if passed else []
+    nodes: list[Node] = []
+    if passed:
+        found, failed = selector.select([row], views)
+        if row in failed:
+            raise failed[row]
+        nodes = found[row]
     residual = "" if meaning.exact else meaning.residual
     return Explanation(rows.id(row), rows.text(row), passed, patterns, evaluated, residual, nodes)
 
 
-def _explain_pattern(pattern: Pattern, tree: DocumentTree) -> list[StepReport]:
-    """For each step, how many elements are where it wants them, and how many of those have all that it asks for
-    below.
-
-    Elements that do not have it still count as found for the steps below, so that the first step with nothing
-    satisfied, from the top, says what is missing.
-    """
-    evaluation = Evaluation(pattern, tree)
+def _reports(pattern: Pattern, evaluation: Evaluation) -> list[StepReport]:
+    """How far each step got."""
     reports: list[StepReport] = []
-    found: list[set[int]] = []
     depths: list[int] = []
-    for step, (parent, axis, symbol, is_condition) in enumerate(pattern.steps):
+    for (parent, axis, symbol, is_condition), (found, satisfied) in zip(
+        pattern.steps, evaluation.reached(), strict=True
+    ):
         depths.append(depths[parent] + 1 if parent >= 0 else 0)
-        slash = "//" if axis != CHILD else "/"
-        if is_condition:
-            found.append(set())
-            holding = {element for element in found[parent] if symbol in tree.conditions_of(element)}
-            text = f"[{pattern.symbols.text(symbol)}]"
-            reports.append(StepReport(text, depths[step], len(found[parent]), len(holding)))
-            continue
-        here = {element for element in range(1, len(tree) + 1) if symbol in (0, tree.symbol(element))}
-        if parent >= 0:
-            here = {element for element in here if _is_below(tree, element, found[parent], axis)}
-        elif axis == CHILD:
-            here &= {1}
-        found.append(here)
-        satisfied = here & set(evaluation.satisfying(step))
-        reports.append(StepReport(slash + pattern.symbols.text(symbol), depths[step], len(here), len(satisfied)))
+        name = pattern.symbols.text(symbol)
+        text = f"[{name}]" if is_condition else ("//" if axis != CHILD else "/") + name
+        reports.append(StepReport(text, depths[-1], found, satisfied))
     return reports
-
-
-def _is_below(tree: DocumentTree, element: int, above: set[int], axis: int) -> bool:
-    parent = tree.parent(element)
-    if axis == CHILD:
-        return parent in above
-    while parent:
-        if parent in above:
-            return True
-        parent = tree.parent(parent)
-    return False

@@ -42,6 +42,8 @@ __all__ = ["Matcher"]
 
 BATCH = 16  # documents that a thread takes at a time in match_many: few, so that their results stay in the cache
 
+MOST_SMALL = 2**31 - 1  # matches of a batch that 32 bits can count
+
 RowArray = npt.NDArray[np.int32]
 EndArray = npt.NDArray[np.int64]
 Failures = dict[int, dict[str, XsiftError]]
@@ -73,11 +75,11 @@ class Matcher:
         self._symbols = symbols
         self._mappings = [dict(mapping) for mapping in mappings]
         self._built = list(built)
-        self._plan = make_plan(rows, built, validate)
+        self._plan = make_plan(rows, symbols, built, validate)
         self._removed = self._plan.removed_rows()
         self._index = DocumentIndex(symbols, [part.conditions for part in built if len(part.conditions)])
-        self._decider = Decider(rows, symbols)
-        self._selector = Selector(rows, symbols, self._mappings)
+        self._decider = Decider(rows, symbols, limits.steps)
+        self._selector = Selector(rows, symbols, self._mappings, limits)
         self._idle: list[_Desk] = []
         self._row_ids: pa.LargeStringArray | None = None
 
@@ -105,7 +107,7 @@ class Matcher:
         with self._desk() as desk:
             rows, candidates = desk.worker.match(opened)
             if len(candidates):
-                decided, failed = self._decider.decide(candidates, desk.views(opened))
+                decided, failed = self._decide(candidates, lambda: desk.views(opened))
                 rows = _merged(rows, decided)
                 self._report(failed, failures)
         return self._rows.ids_of(rows)
@@ -207,13 +209,34 @@ class Matcher:
             part = rows[begin:end]
             if candidate_end > candidate_begin:
                 asked = candidates[candidate_begin:candidate_end]
-                decided, failed = self._decider.decide(asked, desk.views(document(number)))
+                decided, failed = self._decide(asked, lambda it=number: desk.views(document(it)))  # type: ignore[misc]
                 part = _merged(part, decided)
                 if failed:
                     failures[number] = self._by_id(failed)
             parts.append(part)
             begin, candidate_begin = end, candidate_end
         return np.concatenate(parts), np.cumsum([len(part) for part in parts], dtype=np.int64), errors, failures
+
+    def _decide(
+        self, candidates: RowArray, views: Callable[[], DocumentViews]
+    ) -> tuple[list[int], dict[int, XsiftError]]:
+        """Those of the candidates that match, and errors of those that cannot be decided."""
+        failed = self._without_conditions((~candidates[candidates < 0]).tolist())
+        asked = candidates[candidates >= 0]
+        if not len(asked):
+            return [], failed
+        decided, more = self._decider.decide(asked, views())
+        return decided, failed | more
+
+    def _without_conditions(self, rows: Sequence[int]) -> dict[int, XsiftError]:
+        """The error of rows that ask for conditions which were no longer tried."""
+        error = SubscriptionError(
+            "too-many-conditions",
+            f"more than {self.limits.conditions:,} conditions hold in this document, "
+            "and this subscription has one that many elements may hold (!=, <, contains(), not() …)",
+            hint="allow more with Limits(conditions=…)",
+        )
+        return dict.fromkeys(rows, error)
 
     def _opened(self, document: DocumentSource, encoding: str | None = None) -> Document:
         """A document as a Document; in memory, if it may have to be looked at twice."""
@@ -266,21 +289,28 @@ class Matcher:
         """For each subscription that a document matches, every instantiation of its path: a tuple with the number of
         the element that each step stands for.
 
-        There can be very many: `limit` bounds them for each subscription. A subscription that is evaluated, or
-        that selects no elements, has none to tell and is left out.
+        There can be very many: `limit` bounds them for each subscription. Without it, a subscription that has more
+        than Limits(steps=…, result_bytes=…) allow is a failure. One that is evaluated, or that selects no elements,
+        has none to tell and is left out.
         """
         with self._closer_look(document, encoding) as (rows, views, failed):
-            found = self._selector.tuples(rows, views, limit)
-            self._report(failed, failures)
+            found, more = self._selector.tuples(rows, views, limit)
+            self._report(failed | more, failures)
         return {self._rows.id(row): tuples for row, tuples in found.items()}
 
     def explain(self, document: DocumentSource, id: str, *, encoding: str | None = None) -> Explanation:
-        """Why a subscription matched a document, or where it stopped."""
+        """Why a subscription matched a document, or where it stopped. Raises SubscriptionError if that costs more than
+        the limits allow.
+        """
         row = self._row(id)
         loaded = Document(document, encoding=encoding).loaded(self.limits.bytes)
         with self._desk() as desk:
             views = desk.views(loaded)
-            return explain_row(self._rows, row, self._symbols, views, self._decider, self._selector)
+            if views.elements.narrowed and self._plan.broad_rows()[row]:
+                raise self._without_conditions([row])[row]
+            return explain_row(
+                self._rows, row, self._symbols, views, self._decider, self._selector, self.limits.steps
+            )
 
     def report(self, id: str) -> SubscriptionReport:
         """Which part of a subscription is indexed, and which is evaluated."""
@@ -304,8 +334,12 @@ class Matcher:
             views = DocumentViews(loaded, desk.evaluator, lambda _: DocumentTree(events))
             failed: dict[int, XsiftError] = {}
             if len(candidates):
-                decided, failed = self._decider.decide(candidates, views)
+                decided, failed = self._decide(candidates, lambda: views)
                 rows = _merged(rows, decided)
+            if events.narrowed:  # then it cannot be told where such rows match either
+                broad = self._plan.broad_rows()[rows] == 1
+                failed |= self._without_conditions(rows[broad].tolist())
+                rows = rows[~broad]
             yield rows.tolist(), views, failed
 
     # Desks
@@ -383,7 +417,7 @@ class Matcher:
         """
         try:
             return cls._restored(*storage.read(path), limits or Limits(), validate)
-        except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
             raise StorageError("damaged-file", f"{os.fspath(path)} is damaged: {error}") from error
 
     @classmethod
@@ -479,7 +513,7 @@ def _merged(rows: RowArray, more: Sequence[int]) -> RowArray:
 def _lists(values: pa.Array, ends: EndArray, missing: npt.NDArray[np.bool_]) -> pa.Array:
     """A list a document. Offsets have 64 bits where 32 do not do."""
     starts = np.concatenate([[0], ends])
-    kind, width = (pa.ListArray, np.int32) if len(values) < 2**31 else (pa.LargeListArray, np.int64)
+    kind, width = (pa.ListArray, np.int32) if len(values) <= MOST_SMALL else (pa.LargeListArray, np.int64)
     mask = np.append(missing, False) if missing.any() else None
     return kind.from_arrays(pa.array(starts.astype(width), mask=mask), values)
 

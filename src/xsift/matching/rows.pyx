@@ -10,17 +10,25 @@ removed stays where it is, marked, so that row numbers keep their meaning for ma
 
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libcpp.string cimport string
+from libcpp.vector cimport vector
 
 import numpy as np
 
 from xsift.errors import SubscriptionError, XPathError
 from xsift.xpath.compiled import Compiled, Selection
 
-from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
+from xsift.native.saving cimport check_ends, from_numpy, table_from_numpy, table_to_numpy, to_numpy
+from xsift.native.types cimport int8_t
 from xsift.xpath.compiler cimport OUTCOME_ALWAYS, Compiler, Result
 from xsift.xpath.formula cimport (
     SELECTS_ATTRIBUTE, SELECTS_ELEMENT, SELECTS_NODES, SELECTS_NOTHING, SELECTS_TEXT,
 )
+
+from xsift.xpath.pattern cimport Pattern, PatternNode
+from xsift.xpath.symbols cimport Symbols
+
+cdef enum:
+    UNKNOWN = -1
 
 _SELECTS = {
     SELECTS_NOTHING: "nothing",
@@ -243,6 +251,30 @@ cdef class Rows:
         return list(dict.fromkeys(self.pattern_key(self.alternative_pattern[i])
                                   for i in range(begin, self.alternative_ends[row])))
 
+    def broad_rows(self, Symbols symbols not None):
+        """By row: 1 if one of its patterns has a condition that many elements may hold (Condition::is_broad)."""
+        cdef vector[int8_t] is_broad = vector[int8_t](symbols.table.size(), UNKNOWN)  # by symbol
+        cdef vector[uint8_t] patterns
+        cdef PatternNode node
+        cdef int64_t i, begin = 0
+        cdef size_t row
+        for i in range(self.patterns.size()):
+            patterns.push_back(0)
+            for node in Pattern.decode(self.patterns.data_of(i), self.patterns.length_of(i), symbols).nodes:
+                if not node.is_condition:
+                    continue
+                if is_broad[node.symbol] == UNKNOWN:
+                    is_broad[node.symbol] = symbols.condition_of(node.symbol).is_broad()
+                if is_broad[node.symbol]:
+                    patterns[i] = 1
+        broad = np.zeros(self.row_id.size(), dtype=np.uint8)
+        cdef uint8_t[::1] view = broad
+        for row in range(self.row_id.size()):
+            for i in range(begin, self.alternative_ends[row]):
+                view[row] |= patterns[self.alternative_pattern[i]]
+            begin = self.alternative_ends[row]
+        return broad
+
     def flags_of_rows(self):
         """By row: RowFlag bits."""
         return to_numpy(self.flags.saved())
@@ -346,13 +378,13 @@ def _check(arrays):
             raise ValueError(f"rows.{name} has a wrong length")
     counts = {}
     for table in ("ids", "patterns", "notes"):
-        counts[table] = _checked_table(arrays, f"rows.{table}")
+        counts[table] = len(arrays[f"rows.{table}.ends"]) // 8
     alternatives = len(arrays["rows.alternative_selects"])
     for name in ("pattern", "output", "attribute"):
         if len(arrays[f"rows.alternative_{name}"]) != 4 * alternatives:
             raise ValueError(f"rows.alternative_{name} has a wrong length")
-    _check_ends(arrays["rows.text_ends"], len(arrays["rows.texts"]), "rows.text_ends")
-    _check_ends(arrays["rows.alternative_ends"], alternatives, "rows.alternative_ends")
+    check_ends(arrays["rows.text_ends"], len(arrays["rows.texts"]), "rows.text_ends")
+    check_ends(arrays["rows.alternative_ends"], alternatives, "rows.alternative_ends")
     for name, low, end in (("row_id", 0, counts["ids"]), ("row_mapping", 0, 2**31 - 1), ("row_program", -1, counts["notes"]),
                            ("row_residual", -1, counts["notes"]),
                            ("row_reason", -1, counts["notes"]), ("alternative_pattern", 0, counts["patterns"]),
@@ -362,27 +394,6 @@ def _check(arrays):
             raise ValueError(f"rows.{name} has a value that cannot be")
     if alternatives and arrays["rows.alternative_selects"].max() > SELECTS_NODES:
         raise ValueError("rows.alternative_selects has a value that cannot be")
-
-
-def _check_ends(array, total, name):
-    ends = array.view(np.int64)
-    if len(ends) and (ends[0] < 0 or ends[-1] != total or np.any(ends[1:] < ends[:-1])):
-        raise ValueError(f"{name} does not ascend to the end")
-    if not len(ends) and total:
-        raise ValueError(f"{name} is empty")
-
-
-def _checked_table(arrays, name):
-    """The number of strings of a saved BytesTable."""
-    ends = arrays[f"{name}.ends"]
-    count = len(ends) // 8
-    slots = arrays[f"{name}.slots"].view(np.int32)
-    _check_ends(ends, len(arrays[f"{name}.blob"]), f"{name}.ends")
-    if len(arrays[f"{name}.hashes"]) != 4 * count or len(slots) & (len(slots) - 1) or (count and len(slots) <= count):
-        raise ValueError(f"{name} has a wrong length")
-    if len(slots) and not 0 <= slots.min() <= slots.max() <= count:
-        raise ValueError(f"{name}.slots has a value that cannot be")
-    return count
 
 
 cdef bytes _utf8(str text, str what):

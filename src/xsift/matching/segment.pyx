@@ -40,7 +40,9 @@ cdef class Segment:
         """
         cdef Segment segment = Segment.__new__(Segment)
         _check(arrays, rows)
-        engine.restore(arrays)
+        keys = engine.restore(arrays)
+        if keys is not None and keys > len(arrays["segment.member_starts"]) // 8 - 1:
+            raise ValueError("segment.member_starts has fewer keys than its engine")
         segment.engine = engine
         segment.member_starts.restore(from_numpy(arrays["segment.member_starts"]))
         segment.members.restore(from_numpy(arrays["segment.members"]))

@@ -97,6 +97,8 @@ class Segments:
 
     def _restored(self, number: int, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Built:
         first, end = int(facts["first"]), int(facts["end"])
+        if not 0 <= first <= end <= len(self._rows):
+            raise ValueError(f"segment {number} has rows that are not there")
         if not facts["saved"]:
             return self._build(first, end)
         own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
@@ -118,7 +120,7 @@ class Segments:
                 )
 
 
-def make_plan(rows: Rows, built: Iterable[Built], validate: bool) -> Plan:
+def make_plan(rows: Rows, symbols: Symbols, built: Iterable[Built], validate: bool) -> Plan:
     """What a matcher does with each row, now."""
     built = list(built)
     flags = rows.flags_of_rows()
@@ -129,7 +131,7 @@ def make_plan(rows: Rows, built: Iterable[Built], validate: bool) -> Plan:
     always = np.flatnonzero((flags & ALWAYS != 0) & (kinds != RowKind.REMOVED)).astype(np.int32)
     # What is evaluated is evaluated on a whole document: it must have been read to its end.
     validate = validate or bool(np.any(kinds == RowKind.EVALUATE))
-    return Plan([part.segment for part in built], kinds, always, validate)
+    return Plan([part.segment for part in built], kinds, always, validate, lambda: rows.broad_rows(symbols))
 
 
 def choose_engine(name: str) -> tuple[str, str]:

@@ -2,13 +2,17 @@
 
 An engine says which subscriptions match. Where they match is asked of those only: their patterns are evaluated on
 the document's tree, each distinct one once. What patterns cannot tell (`@*`, text nodes, comments …) is evaluated.
+
+A short subscription on a short document can select a great deal: `//a//a//a` has millions of tuples in a kilobyte.
+So an evaluation has a budget of steps, and all that one document gives has a size (Limits.result_bytes). A row that
+passes either is a failure of that row alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
+from xsift.document import Limits
 from xsift.engines.evaluation import Evaluation
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.evaluation import DocumentViews
@@ -21,19 +25,43 @@ from xsift.xpath.symbols import Symbols
 __all__ = ["Selector"]
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+NODE_BYTES = 256  # what a Node takes, about, beside its path
+TUPLE_BYTES, NUMBER_BYTES = 64, 40
+MOST_KEPT = 1 << 22  # elements in lists that are kept for other rows with the same pattern
+
+
+class Room:
+    """How much may still be given for one document."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limit = limits.result_bytes
+        self._left = limits.result_bytes
+
+    def take(self, size: int) -> None:
+        """Takes so many bytes. Raises SubscriptionError if there are no more."""
+        self._left -= size
+        if self._left < 0:
+            raise SubscriptionError(
+                "result-too-large",
+                f"what subscriptions select in this document takes more than {self._limit:,} bytes",
+                hint="ask for less (limit= of tuples), or allow more with Limits(result_bytes=…)",
+            )
 
 
 class Selector:
     """Finds the nodes of rows that match."""
 
-    def __init__(self, rows: Rows, symbols: Symbols, mappings: Sequence[Mapping[str, str]]) -> None:
+    def __init__(
+        self, rows: Rows, symbols: Symbols, mappings: Sequence[Mapping[str, str]], limits: Limits
+    ) -> None:
+        self._limits = limits
         self._rows = rows
         self._symbols = symbols
         self._prefixes = [{uri: prefix for prefix, uri in mapping.items()} for mapping in mappings]
 
     def select(self, rows: list[int], views: DocumentViews) -> tuple[dict[int, list[Node]], dict[int, XsiftError]]:
         """For each row the nodes that it selects, in document order; and errors of those that cannot be told."""
-        found = _Found(views, self._symbols)
+        found = _Found(views, self._symbols, self._limits)
         nodes: dict[int, list[Node]] = {}
         failures: dict[int, XsiftError] = {}
         for row in rows:
@@ -52,6 +80,7 @@ class Selector:
             if selection.output >= 0:
                 suffix = self._suffix(selection, row)
                 nodes |= {(number, suffix) for number in found.elements(key, selection.output)}
+        found.room.take(NODE_BYTES * len(nodes))
         return [found.node(number, suffix) for number, suffix in sorted(nodes)]
 
     def _suffix(self, selection: Selection, row: int) -> str:
@@ -65,53 +94,76 @@ class Selector:
         prefix = self._prefixes[self._rows.mapping(row)].get(uri) or ("xml" if uri == XML_NAMESPACE else "")
         return f"/@{prefix}:{local}"
 
-    def tuples(self, rows: list[int], views: DocumentViews, limit: int | None) -> dict[int, list[tuple[int, ...]]]:
-        """For each row whose patterns tell, the instantiations of its path."""
-        found = _Found(views, self._symbols)
+    def tuples(
+        self, rows: list[int], views: DocumentViews, limit: int | None
+    ) -> tuple[dict[int, list[tuple[int, ...]]], dict[int, XsiftError]]:
+        """For each row whose patterns tell, the instantiations of its path; and errors of those that have too many."""
+        found = _Found(views, self._symbols, self._limits)
         result: dict[int, list[tuple[int, ...]]] = {}
+        failures: dict[int, XsiftError] = {}
         for row in rows:
             meaning = self._rows.compiled(row, self._symbols)
             if meaning.exact and meaning.keys and all(selection.output >= 0 for selection in meaning.selections):
-                tuples: dict[tuple[int, ...], None] = {}
-                for key, selection in zip(meaning.keys, meaning.selections, strict=True):
-                    for instantiation in found.evaluation(key).tuples(selection.output):
-                        tuples.setdefault(instantiation)
-                        if limit is not None and len(tuples) >= limit:
-                            break
-                result[row] = list(islice(tuples, limit))
-        return result
+                paths = [(key, sel.output) for key, sel in zip(meaning.keys, meaning.selections, strict=True)]
+                try:
+                    result[row] = list(_distinct(paths, found, limit))
+                except SubscriptionError as error:
+                    failures[row] = error
+        return result, failures
+
+
+def _distinct(paths: Sequence[tuple[bytes, int]], found: _Found, limit: int | None) -> dict[tuple[int, ...], None]:
+    """The first so many different tuples of some patterns, in their order."""
+    tuples: dict[tuple[int, ...], None] = {}
+    for key, output in paths:
+        for instantiation in found.evaluation(key).tuples(output):
+            if limit is not None and len(tuples) >= limit:
+                return tuples
+            if instantiation not in tuples:
+                found.room.take(TUPLE_BYTES + NUMBER_BYTES * len(instantiation))
+                tuples[instantiation] = None
+    return tuples
 
 
 class _Found:
-    """What was found out about one document so far: patterns of many rows are evaluated once."""
+    """What was found out about one document so far: a pattern of many rows is evaluated once, as far as memory
+    allows."""
 
-    def __init__(self, views: DocumentViews, symbols: Symbols) -> None:
+    def __init__(self, views: DocumentViews, symbols: Symbols, limits: Limits) -> None:
+        self.room = Room(limits)
         self._views = views
         self._tree = views.elements
         self._symbols = symbols
-        self._evaluations: dict[bytes, Evaluation] = {}
+        self._steps = limits.steps
         self._elements: dict[tuple[bytes, int], list[int]] = {}
+        self._kept = 0
 
     def evaluation(self, key: bytes) -> Evaluation:
-        if key not in self._evaluations:
-            self._evaluations[key] = Evaluation(from_key(key, self._symbols), self._tree)
-        return self._evaluations[key]
+        return Evaluation(from_key(key, self._symbols), self._tree, self._steps)
 
     def elements(self, key: bytes, output: int) -> list[int]:
-        if (key, output) not in self._elements:
-            self._elements[key, output] = self.evaluation(key).select(output)
-        return self._elements[key, output]
+        known = self._elements.get((key, output))
+        if known is None:
+            known = self.evaluation(key).select(output)
+            if self._kept + len(known) > MOST_KEPT:
+                self._elements.clear()
+                self._kept = 0
+            self._elements[key, output] = known
+            self._kept += len(known)
+        return known
 
     def node(self, number: int, suffix: str = "") -> Node:
+        """An element as a Node, for which there must be room; its path takes more."""
         start, end = self._tree.span(number)
-        return Node(self._tree.path(number) + suffix, number, start, end)
+        path = self._tree.path(number) + suffix
+        self.room.take(len(path))
+        return Node(path, number, start, end)
 
     def listed(self, row: int) -> list[Node]:
         """The nodes that a row's expression gives when it is evaluated."""
-        return [
-            self.node(number, suffix) if number else self._outside(suffix)
-            for number, suffix in self._views.evaluator.select(row)
-        ]
+        places = self._views.evaluator.select(row)
+        self.room.take(NODE_BYTES * len(places))
+        return [self.node(number, suffix) if number else self._outside(suffix) for number, suffix in places]
 
     def _outside(self, path: str) -> Node:
         """A comment or processing instruction beside the root element."""

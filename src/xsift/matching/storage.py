@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from xsift.errors import StorageError
 
-MAGIC = b"xsift\x00\x00\x04"  # the last byte grows when the layout of an array changes
+MAGIC = b"xsift\x00\x00\x05"  # the last byte grows when the layout of an array changes
 BODY = len(MAGIC) + 8 + 4  # where the header begins
 ALIGNMENT = 64
 KINDS = ("|u1", "<i4", "<i8")  # of elements of arrays
@@ -93,7 +93,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         raise StorageError("unreadable-file", f"{os.fspath(path)} cannot be read: {error.strerror}") from error
     try:
         return _parse(mapped)
-    except (ValueError, KeyError, TypeError, struct.error) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, struct.error) as error:
         hint = "it was written by another version of xsift, or is damaged: save the matcher again"
         raise StorageError(
             "not-a-matcher", f"{os.fspath(path)} is not a saved matcher ({error})", hint=hint
@@ -113,10 +113,10 @@ def _parse(data: mmap.mmap | bytes) -> tuple[dict[str, Any], dict[str, Array]]:
         raise ValueError("its length is wrong")
     arrays = {}
     for entry in header["arrays"]:
-        kind, offset = np.dtype(entry["type"]), entry["offset"]
-        if kind.str not in KINDS or not isinstance(offset, int) or offset < 0 or offset % ALIGNMENT:
+        kind, offset = entry["type"], entry["offset"]
+        if kind not in KINDS or not isinstance(offset, int) or offset < 0 or offset % ALIGNMENT:
             raise ValueError(f"the array {entry['name']!r} is of a kind that cannot be")
-        arrays[entry["name"]] = np.ndarray(tuple(entry["shape"]), kind, data, start + offset)
+        arrays[entry["name"]] = np.ndarray(tuple(entry["shape"]), np.dtype(kind), data, start + offset)
     return header["facts"], arrays
 
 

@@ -21,6 +21,8 @@ cdef class Plan:
     cdef bint validate                # whether what is left of a document that is decided is checked
     cdef bint direct                  # one segment, which keeps order, and no rows that always pass
     cdef bint plain                   # moreover its keys are rows, all of them to be delivered
+    cdef object find_broad            # gives, by row: 1 if it has a condition that many elements may hold
+    cdef object broad                 # what it gave, once somebody asked
 
 
 cdef class Worker:
@@ -38,7 +40,8 @@ cdef class Worker:
     cdef bint marking                 # bits may be set: they were not collected yet
 
     cdef int open(self, document) except -1
-    # Matches a document; appends rows that match, and rows to evaluate, both ascending.
+    # Matches a document; appends rows that match, and rows to evaluate, both ascending. Among the latter ~r stands for a row r
+    # that cannot be decided, because not all conditions that hold were told (Limits.conditions).
     cdef int run(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
     cdef vector[int32_t]* emptied(self, vector[int32_t]* results) except NULL
     cdef int feed_all(self, EventSource source) except -1 nogil
@@ -50,3 +53,6 @@ cdef class Worker:
     cdef int mark(self, size_t segment) except -1 nogil
     cdef void mark_row(self, int32_t row) noexcept nogil
     cdef int collect(self, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
+    cdef int decide(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
+    cdef int note_undecided(self, vector[int32_t]* rows, size_t rows_before, vector[int32_t]* candidates,
+                            size_t candidates_before) except -1

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -38,8 +38,10 @@ class Plan:
         kinds: npt.NDArray[np.uint8],
         always: npt.NDArray[np.int32],
         validate: bool = True,
+        find_broad: Callable[[], npt.NDArray[np.uint8]] | None = None,
     ) -> None: ...
     def kind(self, row: int) -> RowKind: ...
+    def broad_rows(self) -> npt.NDArray[np.uint8]: ...
     def removed_rows(self) -> npt.NDArray[np.uint8]: ...
 
 class Worker:

@@ -37,8 +37,9 @@ cdef object _array(vector[int32_t]& values):
 cdef class Plan:
     """What a matcher's workers share."""
 
-    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always, bint validate=True):
+    def __init__(self, segments, const uint8_t[::1] kinds, const int32_t[::1] always, bint validate=True, find_broad=None):
         cdef Py_ssize_t i
+        self.find_broad = find_broad
         self.segments = tuple(segments)
         self.validate = validate
         self.native = all(segment.engine.native for segment in self.segments)
@@ -63,6 +64,15 @@ cdef class Plan:
         if not 0 <= row < <int>self.kinds.size():
             raise IndexError(f"there is no row {row}")
         return RowKind(self.kinds[row])
+
+    def broad_rows(self):
+        """By row: 1 if it has a condition that many elements may hold at a time. Found when it is first asked for."""
+        if self.broad is None:
+            if self.find_broad is None:
+                self.broad = np.zeros(self.kinds.size(), dtype=np.uint8)
+            else:
+                self.broad = np.ascontiguousarray(self.find_broad()[:self.kinds.size()])
+        return self.broad
 
     def removed_rows(self):
         """By row: 1 if it is removed."""
@@ -97,7 +107,9 @@ cdef class Worker:
         self.words.resize((self.bits.size() + 63) // 64, 0)
 
     def match(self, document):
-        """Matches one Document. Returns the rows that match and those that are to be evaluated, as ascending arrays."""
+        """Matches one Document. Returns the rows that match and those that are to be evaluated, as ascending arrays; in the
+        latter ~r stands for a row r that cannot be decided, because not all conditions that hold were told.
+        """
         cdef vector[int32_t] rows, candidates
         self.open(document)
         try:
@@ -210,6 +222,36 @@ cdef class Worker:
         return results
 
     cdef int run(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
+        cdef size_t rows_before = rows.size()
+        cdef size_t candidates_before = candidates.size()
+        self.decide(source, rows, candidates)
+        if source.narrowed:
+            with gil:
+                self.note_undecided(rows, rows_before, candidates, candidates_before)
+        return 0
+
+    cdef int note_undecided(self, vector[int32_t]* rows, size_t rows_before, vector[int32_t]* candidates,
+                            size_t candidates_before) except -1:
+        """Has rows that did not match, but might have if all conditions had been told, among the candidates as ~row."""
+        cdef const uint8_t[::1] broad = self.plan.broad_rows()
+        cdef vector[int32_t] kept
+        cdef size_t i, place = rows_before
+        cdef int32_t row
+        for i in range(candidates_before, candidates.size()):
+            if not broad[candidates[0][i]]:
+                kept.push_back(candidates[0][i])
+        for row in range(<int32_t>broad.shape[0]):
+            if not broad[row] or self.plan.kinds[row] == REMOVED:
+                continue
+            while place < rows.size() and rows[0][place] < row:
+                place += 1
+            if place == rows.size() or rows[0][place] != row:
+                kept.push_back(~row)
+        candidates.resize(candidates_before)
+        candidates.insert(candidates.end(), kept.begin(), kept.end())
+        return 0
+
+    cdef int decide(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil:
         cdef size_t i
         if self.marking:  # the document before broke off: what it marked must not show in this one
             self.bits.assign(self.bits.size(), 0)

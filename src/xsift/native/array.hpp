@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
@@ -15,6 +16,7 @@ namespace xsift {
 struct Bytes {
     const void* data;
     size_t size;
+    std::shared_ptr<void> owner = nullptr;  // if it was made to be saved
 };
 
 template <class T>
@@ -130,7 +132,7 @@ class Array {
         if (!viewing) refresh();
         if (!other.viewing) other.refresh();
     }
-    Bytes saved() const { return Bytes{first, count * sizeof(T)}; }
+    Bytes saved() const { return Bytes{first, count * sizeof(T), nullptr}; }
     // Uses saved elements where they lie; whoever owns them keeps them as long as this array lives.
     void restore(Bytes saved) {
         if (saved.size % sizeof(T)) throw std::invalid_argument("a saved array is no whole number of elements");
@@ -180,6 +182,16 @@ class Lists {
         Extent& extent = *extents.edit(list);
         if (extent.count == extent.capacity) reserve(list, extent.capacity ? 2 * extent.capacity : 1);
         *pool.edit(extent.begin + extent.count++) = value;
+    }
+    // Becomes the lists that were saved. Throws if a list would lie outside of the pool.
+    void restore(Bytes saved_extents, Bytes saved_pool) {
+        extents.restore(saved_extents);
+        pool.restore(saved_pool);
+        const int64_t size = static_cast<int64_t>(pool.size());
+        for (const Extent& extent : extents)
+            if (extent.count < 0 || extent.capacity < extent.count || extent.begin < 0 || extent.begin > size ||
+                extent.capacity > size - extent.begin)
+                throw std::invalid_argument("a saved list lies outside");
     }
     // Removes one element; the last takes its place.
     void erase(size_t list, int32_t place) {

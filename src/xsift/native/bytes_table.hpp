@@ -2,7 +2,8 @@
 //
 // The strings lie end to end in one blob, as in an Arrow string array, so that a table can be saved,
 // mapped and handed to Arrow without a Python object a string. Symbols, patterns and subscription ids
-// are all kept this way.
+// are all kept this way. What is saved is the strings; the hash table over them is made anew, with this process's salt, when a
+// restored table is first asked for one. (So a saved table has the same bytes whoever saves it.)
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,32 +12,47 @@
 
 #include "array.hpp"
 #include "flat_map.hpp"
+#include "salt.hpp"
 
 namespace xsift {
 
-inline uint64_t hash_bytes(const char* data, size_t length) {
-    uint64_t h = 0x9e3779b97f4a7c15ULL ^ (length * 0xff51afd7ed558ccdULL);
+inline uint64_t fold_product(uint64_t a, uint64_t b) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+    return uint64_t(product) ^ uint64_t(product >> 64);
+}
+
+// Who does not know the salt cannot find strings with the same hash: each word is multiplied by a secret.
+inline uint64_t hash_bytes(const char* data, size_t length, uint64_t salt = 0) {
+    const uint64_t secret = (salt * 0x9e3779b97f4a7c15ULL) ^ 0xc4ceb9fe1a85ec53ULL;
+    uint64_t h = salt ^ (0x9e3779b97f4a7c15ULL + length * 0xff51afd7ed558ccdULL);
     while (length >= 8) {
         uint64_t word;
         std::memcpy(&word, data, 8);
-        h = mix64(h ^ word);
+        h = fold_product(h ^ word, secret);
         data += 8;
         length -= 8;
     }
     uint64_t tail = 0;
     if (length) std::memcpy(&tail, data, length);
-    return mix64(h ^ tail);
+    return mix64(fold_product(h ^ tail, secret));
 }
 
 class BytesTable {
    public:  // the arrays are public to be saved, and to be made views of saved ones
     Array<char> blob;
     Array<int64_t> ends;     // ends[i] is where string i ends; it begins at ends[i - 1], or 0
-    Array<int32_t> slots;    // index + 1, or 0 where empty
-    Array<uint32_t> hashes;  // of string i: spares most comparisons, and the hashing on growth
 
    private:
+    // The hash table. `mutable`, for a restored table is indexed by the first look-up: its owner sees to it that no other
+    // thread looks meanwhile.
+    mutable std::vector<int32_t> slots;    // index + 1, or 0 where empty
+    mutable std::vector<uint32_t> hashes;  // of string i: spares most comparisons, and the hashing on growth
+    uint64_t salt = process_salt();
+
     int64_t begin_of(int64_t i) const { return i ? ends[i - 1] : 0; }
+    uint32_t hash_of(const char* data, size_t length) const {
+        return static_cast<uint32_t>(hash_bytes(data, length, salt));
+    }
 
     size_t locate(const char* data, size_t length, uint32_t hash) const {
         const size_t mask = slots.size() - 1;
@@ -50,14 +66,23 @@ class BytesTable {
         return i;
     }
 
-    void grow(size_t capacity) {
+    void grow(size_t capacity) const {
         slots.assign(capacity, 0);
         const size_t mask = capacity - 1;
         for (size_t index = 0; index < hashes.size(); ++index) {
             size_t i = hashes[index] & mask;
             while (slots[i]) i = (i + 1) & mask;
-            *slots.edit(i) = static_cast<int32_t>(index + 1);
+            slots[i] = static_cast<int32_t>(index + 1);
         }
+    }
+
+    // Indexes what was restored.
+    __attribute__((noinline)) void index() const {
+        hashes.reserve(ends.size());
+        for (size_t i = hashes.size(); i < ends.size(); ++i) hashes.push_back(hash_of(data_of(i), length_of(i)));
+        size_t capacity = 16;
+        while ((ends.size() + 1) * 3 > capacity * 2) capacity *= 2;
+        grow(capacity);
     }
 
    public:
@@ -67,27 +92,38 @@ class BytesTable {
     int64_t offset_of(int64_t i) const { return begin_of(i); }
     int64_t blob_size() const { return static_cast<int64_t>(blob.size()); }
     size_t bytes() const {
-        return blob.bytes() + ends.bytes() + slots.bytes() + hashes.bytes();
+        return blob.bytes() + ends.bytes() + slots.capacity() * sizeof(int32_t) + hashes.capacity() * sizeof(uint32_t);
     }
 
     // The number of the string, or -1.
     int32_t find(const char* data, size_t length) const {
-        if (slots.empty()) return -1;
-        return slots[locate(data, length, static_cast<uint32_t>(hash_bytes(data, length)))] - 1;
+        if (slots.empty()) {
+            if (ends.empty()) return -1;
+            index();
+        }
+        return slots[locate(data, length, hash_of(data, length))] - 1;
     }
 
     // The number of the string, which is added if it is new (then it equals the former size()).
     int32_t add(const char* data, size_t length) {
-        if (slots.size() < 16 || (ends.size() + 1) * 3 > slots.size() * 2)
-            grow(slots.size() < 16 ? 16 : slots.size() * 2);
-        const uint32_t hash = static_cast<uint32_t>(hash_bytes(data, length));
+        if (slots.empty()) index();
+        if ((ends.size() + 1) * 3 > slots.size() * 2) grow(slots.size() * 2);
+        const uint32_t hash = hash_of(data, length);
         const size_t i = locate(data, length, hash);
         if (slots[i]) return slots[i] - 1;
         blob.append(data, length);
         ends.push_back(static_cast<int64_t>(blob.size()));
         hashes.push_back(hash);
-        *slots.edit(i) = static_cast<int32_t>(ends.size());
+        slots[i] = static_cast<int32_t>(ends.size());
         return slots[i] - 1;
+    }
+
+    // Becomes the table that was saved as these two. Whether the ends ascend within the blob is for the caller to check.
+    void restore(Bytes saved_blob, Bytes saved_ends) {
+        blob.restore(saved_blob);
+        ends.restore(saved_ends);
+        slots.clear();
+        hashes.clear();
     }
 };
 

@@ -3,13 +3,21 @@
 // The engines look up (state, symbol) pairs on every start tag. std::unordered_map follows a
 // pointer for each look-up; this one touches one cache line. Linear probing, power-of-two
 // capacity, at most 2/3 full, backward-shift deletion (so no tombstones slow later look-ups).
+//
+// Keys are salted (salt.hpp). A saved map is not: it has the same bytes whoever saves it, and can be used where it lies; it
+// takes the salt of its process when it grows.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 
 #include "array.hpp"
+#include "salt.hpp"
 
 namespace xsift {
 
@@ -35,12 +43,14 @@ class FlatMap {
     Array<Slot> slots;
     static constexpr uint64_t EMPTY = ~0ULL;  // pack(-1, -1): never a key
     size_t used = 0;
+    uint64_t salt = process_salt();
 
-    size_t home(uint64_t key) const { return mix64(key) & (slots.size() - 1); }
+    size_t home(uint64_t key) const { return mix64(key ^ salt) & (slots.size() - 1); }
 
     void rehash(size_t capacity) {
         Array<Slot> old;
         old.swap(slots);
+        salt = process_salt();
         slots.assign(capacity, Slot{EMPTY, Value()});
         for (const Slot& slot : old)
             if (slot.key != EMPTY) *slots.edit(locate(slot.key)) = slot;
@@ -64,12 +74,47 @@ class FlatMap {
         used = 0;
     }
 
-    Bytes saved() const { return slots.saved(); }
+    // A copy without salt, whose bytes depend on the keys and values alone.
+    Bytes saved() const {
+        std::vector<Slot> sorted;
+        for (const Slot& slot : slots)
+            if (slot.key != EMPTY) sorted.push_back(slot);
+        std::sort(sorted.begin(), sorted.end(), [](const Slot& a, const Slot& b) { return a.key < b.key; });
+        const size_t size = slots.size();
+        auto copy = std::make_shared<std::vector<char>>(size * sizeof(Slot), '\0');
+        Slot* to = reinterpret_cast<Slot*>(copy->data());
+        for (size_t i = 0; i < size; ++i) to[i].key = EMPTY;
+        for (const Slot& slot : sorted) {
+            size_t i = mix64(slot.key) & (size - 1);
+            while (to[i].key != EMPTY) i = (i + 1) & (size - 1);
+            to[i].key = slot.key;
+            to[i].value = slot.value;
+        }
+        return Bytes{copy->data(), copy->size(), copy};
+    }
     void restore(Bytes saved) {
         slots.restore(saved);
-        if (slots.size() & (slots.size() - 1)) throw std::invalid_argument("a saved table has a wrong size");
         used = 0;
         for (const Slot& slot : slots) used += slot.key != EMPTY;
+        if (slots.size() & (slots.size() - 1) || (used && used >= slots.size()))
+            throw std::invalid_argument("a saved table has a wrong size");
+        salt = 0;
+    }
+    // Whether all values are at least `low` and less than `end`: for those who restore.
+    bool within(int64_t low, int64_t end) const {
+        for (const Slot& slot : slots)
+            if (slot.key != EMPTY && !(int64_t(slot.value) >= low && int64_t(slot.value) < end)) return false;
+        return true;
+    }
+
+    // Marks all values, which are numbers less than `size`, in an array of that size. False if one is not, or was marked before.
+    bool mark_values(uint8_t* marks, size_t size) const {
+        for (const Slot& slot : slots) {
+            if (slot.key == EMPTY) continue;
+            if (!(slot.value >= 0 && size_t(slot.value) < size) || marks[slot.value]) return false;
+            marks[slot.value] = 1;
+        }
+        return true;
     }
 
     // Pointer to the value, or NULL. Valid until the next insertion or removal.

@@ -1,8 +1,8 @@
 # Saving arrays as they lie in memory, and using them where they lie in a mapped file.
 #
 # A kernel saves each of its arrays under a name, and is restored by making the arrays views of the saved bytes; whoever
-# restores keeps these alive. The size is checked, nothing else: what is restored is what storage.py read, and that has
-# a checksum.
+# restores keeps these alive. A file has a checksum, but whoever writes a file can compute one: each kernel checks that no number
+# that it restores leads outside of its arrays.
 from libc.string cimport memcpy
 
 from xsift.native.tables cimport Bytes, BytesTable
@@ -25,13 +25,20 @@ cdef inline Bytes from_numpy(const unsigned char[::1] array) except *:
 
 cdef inline dict table_to_numpy(str name, const BytesTable& table):
     """The arrays of a BytesTable, under names that begin with `name`."""
-    return {f"{name}.blob": to_numpy(table.blob.saved()), f"{name}.ends": to_numpy(table.ends.saved()),
-            f"{name}.slots": to_numpy(table.slots.saved()), f"{name}.hashes": to_numpy(table.hashes.saved())}
+    return {f"{name}.blob": to_numpy(table.blob.saved()), f"{name}.ends": to_numpy(table.ends.saved())}
 
 cdef inline int table_from_numpy(str name, BytesTable& table, arrays) except -1:
-    """Makes a BytesTable one that was saved under `name`."""
-    table.blob.restore(from_numpy(arrays[f"{name}.blob"]))
-    table.ends.restore(from_numpy(arrays[f"{name}.ends"]))
-    table.slots.restore(from_numpy(arrays[f"{name}.slots"]))
-    table.hashes.restore(from_numpy(arrays[f"{name}.hashes"]))
+    """Makes a BytesTable one that was saved under `name`. Raises ValueError if a string would lie outside."""
+    check_ends(arrays[f"{name}.ends"], len(arrays[f"{name}.blob"]), f"{name}.ends")
+    table.restore(from_numpy(arrays[f"{name}.blob"]), from_numpy(arrays[f"{name}.ends"]))
+    return 0
+
+cdef inline int check_ends(array, total, str name) except -1:
+    """Raises ValueError unless these 64-bit numbers ascend from 0 or more to `total`."""
+    import numpy
+    ends = array.view(numpy.int64)
+    if len(ends) and (ends[0] < 0 or ends[-1] != total or numpy.any(ends[1:] < ends[:-1])):
+        raise ValueError(f"{name} does not ascend to the end")
+    if not len(ends) and total:
+        raise ValueError(f"{name} is empty")
     return 0

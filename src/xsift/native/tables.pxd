@@ -1,5 +1,5 @@
 # The hash tables of the kernels; the headers beside this file say why they are not the standard ones.
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef extern from "array.hpp" namespace "xsift" nogil:
     cdef cppclass Bytes:
@@ -41,6 +41,7 @@ cdef extern from "array.hpp" namespace "xsift" nogil:
         size_t bytes()
         int32_t add_list() except +
         void reserve(size_t list, int32_t capacity) except +
+        void restore(Bytes extents, Bytes pool) except +
         void push(size_t list, const T& value) except +
         void erase(size_t list, int32_t place) except +
 
@@ -60,6 +61,8 @@ cdef extern from "flat_map.hpp" namespace "xsift" nogil:
         Value get(uint64_t key, Value otherwise)
         void put(uint64_t key, Value value) except +
         bint erase(uint64_t key)
+        bint within(int64_t low, int64_t end)
+        bint mark_values(uint8_t* marks, size_t size)
 
 cdef extern from "bytes_table.hpp" namespace "xsift" nogil:
     uint64_t hash_bytes(const char* data, size_t length)
@@ -68,8 +71,6 @@ cdef extern from "bytes_table.hpp" namespace "xsift" nogil:
         BytesTable() except +
         Array[char] blob
         Array[int64_t] ends
-        Array[int32_t] slots
-        Array[uint32_t] hashes
         int64_t size()
         size_t length_of(int64_t i)
         const char* data_of(int64_t i)
@@ -78,3 +79,4 @@ cdef extern from "bytes_table.hpp" namespace "xsift" nogil:
         size_t bytes()
         int32_t find(const char* data, size_t length)
         int32_t add(const char* data, size_t length) except +
+        void restore(Bytes blob, Bytes ends) except +

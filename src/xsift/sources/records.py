@@ -7,16 +7,20 @@ comments, CDATA, processing instructions and tags (inside of a record: at the re
 begins exactly at a record. The outermost records count; those inside them stay inside.
 
 A record leaves its ancestors behind, and with them what was declared there: namespaces are repeated in the record's
-start tag, entities in a DOCTYPE before it. Its bytes are UTF-8, whatever the file's are.
+start tag, and the entities that it refers to in a DOCTYPE before it. Its bytes are UTF-8, whatever the file's are.
+
+Time is in proportion to what is read and written. What is repeated in front of records is bounded: a small file with
+a large declaration and many small records could otherwise become many times as large.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
+from xsift.document import Limits
 from xsift.errors import DocumentError
 
 __all__ = ["Ancestors", "Header", "Record", "decoded", "read_header", "scan_records", "split_places"]
@@ -32,6 +36,9 @@ ATTRIBUTE = re.compile(rb"\s([^\s=/>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 SUBSET_TOKEN = re.compile(rb"<!--.*?-->|<\?.*?\?>|\"[^\"]*\"|'[^']*'|\]|[^\]\"'<]+|<(?!!--|\?)", re.S)
 MARKUP = rb"<(?:!--|!\[CDATA\[|\?|%s)"
 OUTSIDE = re.compile(MARKUP % rb"/?[^\s/>!?<]+(?=[\s/>])")  # of records: every tag counts
+ENTITY = re.compile(rb"<!ENTITY\s+([^\s%\"'>]+)\s+(\"[^\"]*\"|'[^']*')\s*>")
+ELEMENT = re.compile(rb"<!ELEMENT[^>\"']*>")  # says what may be where: nothing that a record needs
+REFERENCE = re.compile(rb"&([^\s#;&<]+);")
 SINGLE_BYTE = re.compile(r"(us-)?ascii|utf-?8|iso-?8859-?\d+|latin-?\d|windows-125\d|cp125\d", re.I)
 
 Declarations = tuple[tuple[bytes, bytes], ...]
@@ -54,7 +61,9 @@ class Header:
 
     encoding: str
     doctype: bytes
-    """The internal subset, if it declares entities."""
+    """The internal subset without the entities that are in `entities`; empty if records can do without it."""
+    entities: Mapping[bytes, bytes]
+    """Entities with their declarations: a record repeats those that it refers to."""
     namespaces: Declarations
     """What is declared on the root."""
     root: bytes
@@ -66,21 +75,18 @@ class Header:
         """Whether every byte below 128 is that character, so that the file can be cut without decoding it."""
         return SINGLE_BYTE.fullmatch(self.encoding) is not None
 
-    def finished(self, tag_end: int, name: bytes, raw: bytes, declared: Declarations = ()) -> bytes:
-        """A record that can stand alone. `tag_end` is the length of its start tag; `declared` is what is in scope
-        from elements between the root and the record."""
-        scope = tuple(dict(self.namespaces + declared).items()) if declared else self.namespaces
-        if scope:
-            tag = raw[:tag_end]
-            own = {attribute for attribute, _ in ATTRIBUTE.findall(tag)} if b"xmlns" in tag else set()
-            missing = b"".join(b" %s=%s" % pair for pair in scope if pair[0] not in own)
-            cut = 1 + len(name)
-            raw = raw[:cut] + missing + raw[cut:]
-        if self.encoding.lower() not in ("utf-8", "utf8"):
-            raw = raw.decode(self.encoding, "replace").encode()
-        if self.doctype:
-            raw = b"<!DOCTYPE %s [%s]>" % (name, self.doctype) + raw
-        return raw
+    def declarations(self, name: bytes, raw: bytes) -> bytes:
+        """The DOCTYPE that a record needs, with the entities that it refers to, itself or through others."""
+        needed: dict[bytes, bytes] = {}
+        waiting = REFERENCE.findall(self.doctype + raw) if self.entities else []
+        while waiting:
+            entity = waiting.pop()
+            declaration = self.entities.get(entity)
+            if declaration is not None and entity not in needed:
+                needed[entity] = declaration
+                waiting += REFERENCE.findall(declaration)
+        subset = b"".join(needed.values()) + self.doctype
+        return b"<!DOCTYPE %s [%s]>" % (name, subset) if subset else b""
 
 
 def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -125,14 +131,21 @@ def _known(encoding: str) -> str:
 def read_header(chunks: Iterable[bytes], record: str) -> Header:
     """The header of a file, from its first chunks."""
     head = bytearray()
+    tried = 0  # bytes that were looked through in vain: they are looked through again once there are twice as many
     for chunk in chunks:
         head += chunk
+        if len(head) < 2 * tried:
+            continue
         found = _parse_header(bytes(head), record.encode())
         if found is not None:
             return found
-        if len(head) > HEADER_LIMIT_BYTES:
+        tried = len(head)
+        if tried > HEADER_LIMIT_BYTES:
             raise DocumentError("header-too-long", f"no root element in the first {HEADER_LIMIT_BYTES:,} bytes")
-    raise DocumentError("no-root", "the file ends before its root element begins")
+    found = _parse_header(bytes(head), record.encode())
+    if found is None:
+        raise DocumentError("no-root", "the file ends before its root element begins")
+    return found
 
 
 def _parse_header(head: bytes, record: bytes) -> Header | None:
@@ -183,9 +196,23 @@ def _root(head: bytes, place: int, encoding: str, doctype: bytes, record: bytes)
         return None
     tag = head[place : rest.end()]
     name = re.split(rb"[\s/>]", tag[1:], maxsplit=1)[0]
+    subset, entities = _take_entities(doctype)
     if name == record:
-        return Header(encoding, doctype, (), name, place)
-    return Header(encoding, doctype, _declarations(tag), name, rest.end())
+        return Header(encoding, subset, entities, (), name, place)
+    return Header(encoding, subset, entities, _declarations(tag), name, rest.end())
+
+
+def _take_entities(subset: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+    """What records need of an internal subset, without its entities; and these. If there are parameter entities, all
+    of it stays together: which declarations there are cannot be told then."""
+    if not subset or b"%" in subset:
+        return subset, {}
+    tokens = (token[0] for token in SUBSET_TOKEN.finditer(subset))
+    subset = b"".join(token for token in tokens if not token.startswith((b"<!--", b"<?")))
+    entities: dict[bytes, bytes] = {}
+    for found in ENTITY.finditer(subset):
+        entities.setdefault(found[1], found[0])  # the first declaration counts
+    return ELEMENT.sub(b"", ENTITY.sub(b"", subset)).strip(), entities
 
 
 def _declarations(tag: bytes) -> Declarations:
@@ -203,8 +230,10 @@ class _Scanner:
     ) -> None:
         self.buffer = bytearray()
         self.base = base  # the place in the file of buffer[0]
-        self.ancestors = list(ancestors)
-        self.scope = _in_scope(self.ancestors)
+        self.ancestors: list[Declarations] = []
+        self.scope = _Scope()
+        for declared in ancestors:
+            self._open(declared)
         self._chunks = iter(chunks)
         self._limit_bytes = limit_bytes
         self._record = record.encode()
@@ -264,17 +293,19 @@ class _Scanner:
     def _pass(self, text: bytes, begin: int, end: int) -> None:
         """Notes a tag that is not inside of a record: which elements are open, and what they declare."""
         if text[1:2] == b"/":
-            if self.ancestors and self.ancestors.pop():
-                self.scope = _in_scope(self.ancestors)
+            if self.ancestors:
+                self.scope.leave(len(self.ancestors.pop()))
         elif self.buffer[end - 2] != ord("/"):
             if len(self.ancestors) >= ANCESTOR_LIMIT:
                 place = self.base + begin
                 raise DocumentError(
                     "too-deep", f"more than {ANCESTOR_LIMIT:,} elements are open at byte {place}", offset=place
                 )
-            self.ancestors.append(_declarations(bytes(self.buffer[begin:end])))
-            if self.ancestors[-1]:
-                self.scope = _in_scope(self.ancestors)
+            self._open(_declarations(bytes(self.buffer[begin:end])))
+
+    def _open(self, declared: Declarations) -> None:
+        self.ancestors.append(declared)
+        self.scope.enter(declared)
 
     def _tag_end(self, place: int) -> int:
         rest = REST_OF_TAG.match(self.buffer, place)
@@ -316,8 +347,73 @@ class _Scanner:
         return keep
 
 
-def _in_scope(ancestors: Iterable[Declarations]) -> Declarations:
-    return tuple({name: value for declared in ancestors for name, value in declared}.items())
+class _Scope:
+    """The namespaces that are in scope, while elements open and close."""
+
+    def __init__(self) -> None:
+        self.declared: dict[bytes, bytes] = {}
+        self._hidden: list[tuple[bytes, bytes | None]] = []  # what to put back, innermost last
+
+    def enter(self, declared: Declarations) -> None:
+        """An element opens."""
+        for name, value in declared:
+            self._hidden.append((name, self.declared.get(name)))
+            self.declared[name] = value
+
+    def leave(self, number: int) -> None:
+        """An element with so many declarations closes."""
+        for _ in range(number):
+            name, value = self._hidden.pop()
+            if value is None:
+                del self.declared[name]
+            else:
+                self.declared[name] = value
+
+
+@dataclass
+class _Finisher:
+    """Makes records stand alone, and counts what that adds to them."""
+
+    header: Header
+    name: bytes
+    limits: Limits
+    _read: int = field(default=0, init=False)
+    _added: int = field(default=0, init=False)
+
+    def finished(self, tag_end: int, raw: bytes, scope: Mapping[bytes, bytes], position: int) -> bytes:
+        """A record that can stand alone. `tag_end` is the length of its start tag; `scope` is what is declared by
+        elements between the root and the record."""
+        self._read += len(raw)
+        missing = self._namespaces(raw[:tag_end], scope)
+        cut = 1 + len(self.name)
+        doctype = self.header.declarations(self.name, raw)
+        self._add(len(missing) + len(doctype), position)
+        if missing:
+            raw = raw[:cut] + missing + raw[cut:]
+        if self.header.encoding.lower() not in ("utf-8", "utf8"):
+            raw = (doctype + raw).decode(self.header.encoding, "replace").encode()
+            return raw
+        return doctype + raw
+
+    def _namespaces(self, tag: bytes, scope: Mapping[bytes, bytes]) -> bytes:
+        if not self.header.namespaces and not scope:
+            return b""
+        declared = dict(self.header.namespaces)
+        declared.update(scope)
+        own = {attribute for attribute, _ in ATTRIBUTE.findall(tag)} if b"xmlns" in tag else set()
+        return b"".join(b" %s=%s" % pair for pair in declared.items() if pair[0] not in own)
+
+    def _add(self, size: int, position: int) -> None:
+        self._added += size
+        allowed = self.limits.amplification_bytes + self.limits.amplification * self._read
+        if self._added > allowed:
+            raise DocumentError(
+                "record-amplification",
+                f"declarations that are repeated in front of records, up to the one at byte {position}, "
+                f"are more than {self.limits.amplification:g} times as large as the records",
+                offset=position,
+                hint="raise Limits(amplification=…) if the file can be trusted",
+            )
 
 
 def scan_records(
@@ -327,13 +423,16 @@ def scan_records(
     base: int,
     limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES,
     ancestors: Ancestors = (),
+    limits: Limits | None = None,
 ) -> Iterator[Record]:
-    """The records in chunks that begin at byte `base` of the file, outside of any record."""
+    """The records in chunks that begin at byte `base` of the file, outside of any record. `limits` bound what is
+    repeated in front of them (amplification, amplification_bytes)."""
     scanner = _Scanner(chunks, record, base, limit_bytes, ancestors)
-    name = record.encode()
+    finisher = _Finisher(header, record.encode(), limits or Limits())
     for start, tag_end, end in scanner.records():
         raw = bytes(scanner.buffer[start:end])
-        yield Record(scanner.base + start, header.finished(tag_end - start, name, raw, scanner.scope))
+        position = scanner.base + start
+        yield Record(position, finisher.finished(tag_end - start, raw, scanner.scope.declared, position))
 
 
 def split_places(

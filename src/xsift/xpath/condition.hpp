@@ -54,6 +54,13 @@ struct Condition {
 
     static constexpr uint8_t HAS_RECIPE = 0x80;  // beside the transform in a key
 
+    // Whether an element can hold many conditions like this one at a time, or many must be looked at to find that it holds none.
+    // (Of `=` there is one at most, which one look-up finds.)
+    bool is_broad() const {
+        return negated || comparison > COMPARE_EQUAL || subject == SUBJECT_ANY_ATTRIBUTE || !recipe.empty() ||
+               (converted && subject == SUBJECT_ATTRIBUTE);
+    }
+
     // Equal conditions have equal encodings: the encoding is the condition's key in Symbols.
     std::string encode() const {
         std::string key;

@@ -35,6 +35,7 @@ cdef extern from "condition.hpp" namespace "xsift" nogil:
         string attribute
         string text
         string recipe
+        bint is_broad()
         string encode() except +
         @staticmethod
         Condition decode(const char* key, size_t size) except +

@@ -43,7 +43,8 @@ cdef class Pattern:
             memcpy(&symbol, key + at, 4)
             memcpy(&children, key + at + 5, 2)
             index = <int32_t>pattern.nodes.size()
-            if not 0 <= symbol < symbols.table.size() or (index and open.empty()):
+            if (not 0 <= symbol < symbols.table.size() or (index and open.empty())
+                    or symbols.is_condition(symbol) != (key[at + 4] >> 1) & 1):
                 raise ValueError("not a pattern's key")
             node = PatternNode(symbol, -1, -1, -1, key[at + 4] & 1, (key[at + 4] >> 1) & 1)
             if not open.empty():

@@ -159,11 +159,13 @@ class ConditionTables {
     void emit(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         for (const int32_t number : scratch.held)
             if (registry.tests[number].holds) append_code(registry.tests[number].holds, codes);
+        if (scratch.narrow) return;
         emit_negated(slot, scratch, codes);
         for (const int32_t derived : slot.derived) emit_negated(slots[derived], scratch, codes);
     }
 
-    void emit_negated(const Slot& slot, const ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+    void emit_negated(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        scratch.work += int64_t(slot.negated.size());
         for (const int32_t number : slot.negated)
             if (scratch.seen[number] != scratch.round) append_code(registry.tests[number].fails, codes);
     }
@@ -174,6 +176,8 @@ class ConditionTables {
                      ConditionScratch& scratch) const {
         if (slot.some && any) slot.some->match(data, length, registry, scratch);
         if (slot.first && first) slot.first->match(data, length, registry, scratch);
+        if (scratch.narrow) return;
+        scratch.work += int64_t(slot.derived.size());
         for (const int32_t number : slot.derived) {
             const Slot& derived = slots[number];
             if (!(derived.some && any) && !(derived.first && first)) continue;
@@ -186,7 +190,7 @@ class ConditionTables {
     void match_only(const Slot& slot, const char* data, size_t length, ConditionScratch& scratch,
                     std::vector<int32_t>& codes) const {
         scratch.begin_round();
-        match_value(slot, data, length, true, true, scratch);
+        match_value(slot, data, length, !(scratch.narrow && slot.subject == SUBJECT_ATTRIBUTE), true, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -205,6 +209,7 @@ class ConditionTables {
                    std::vector<int32_t>& codes) const {
         bool found = false;
         scratch.begin_round();
+        scratch.work += int64_t(values.size());
         for (const AttributeValue& attribute : values) {
             if (!in_namespace(attribute, slot.uri)) continue;
             match_value(slot, attribute.value, attribute.value_length, !found, true, scratch);
@@ -309,9 +314,11 @@ class ConditionTables {
                 scratch.visited[slot] = scratch.element;
                 match_only(slots[slot], attribute.value, attribute.value_length, scratch, codes);
             }
-            for (const int32_t slot : asked.absent)
-                if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
+            if (!scratch.narrow)
+                for (const int32_t slot : asked.absent)
+                    if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
         }
+        if (scratch.narrow) return;
         for (const int32_t slot : asked.any) match_any(slots[slot], values, scratch, codes);
     }
 

@@ -70,9 +70,12 @@ struct ConditionScratch {
     uint32_t element = 0;
     std::string normalized;
     std::string made, spare;        // what a recipe makes of a value
+    int64_t work = 0;               // tests that held, and what else grows with the number of tests
+    bool narrow = false;            // only narrow tests are wanted: see Condition::is_broad()
 
     void begin_round() {
         held.clear();
+        ++work;
         if (++round == 0) {  // once in four billion rounds the marks of long ago must go
             std::fill(seen.begin(), seen.end(), 0);
             round = 1;
@@ -88,6 +91,7 @@ struct ConditionScratch {
         if (seen[test] == round) return false;
         seen[test] = round;
         held.push_back(test);
+        ++work;
         return true;
     }
 };
@@ -96,20 +100,22 @@ struct ConditionScratch {
 class TestRegistry {
     FlatMap<int32_t> first;  // hash -> first test with it; the others follow by Test::next
     std::vector<int32_t> free_numbers;
+    uint64_t salt = process_salt();
 
     static uint64_t place(uint64_t operand, int32_t slot, int converted, int transform, int comparison) {
         const uint64_t key = mix64(operand ^ mix64(pack(slot, converted << 16 | transform << 8 | comparison)));
         return key == ~0ULL ? 0 : key;  // the one key that FlatMap reserves
     }
-    static uint64_t hash_number(double number) {
+    uint64_t hash_text(const char* data, size_t length) const { return hash_bytes(data, length, salt); }
+    uint64_t hash_number(double number) const {
         uint64_t bits;
         if (number == 0.0) number = 0.0;  // -0 is 0
         std::memcpy(&bits, &number, sizeof bits);
-        return mix64(bits);
+        return mix64(bits ^ salt);
     }
-    static uint64_t key_of(const Test& test) {
+    uint64_t key_of(const Test& test) const {
         const uint64_t operand =
-            test.by_number() ? hash_number(test.number) : hash_bytes(test.text.data(), test.text.size());
+            test.by_number() ? hash_number(test.number) : hash_text(test.text.data(), test.text.size());
         return place(operand, test.slot, test.converted, test.transform, test.comparison);
     }
 
@@ -159,7 +165,7 @@ class TestRegistry {
 
     // The tests of a kind whose text is this: at most one, for text is compared in one way only.
     int32_t by_text(int32_t slot, int converted, int transform, int comparison, const char* data, size_t length) const {
-        const uint64_t key = place(hash_bytes(data, length), slot, converted, transform, comparison);
+        const uint64_t key = place(hash_text(data, length), slot, converted, transform, comparison);
         for (int32_t i = first.get(key, -1); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
@@ -284,6 +290,7 @@ class ValueTests {
         const auto hold = [&](int32_t test) { scratch.hold(test); };
         if (numbers.equal && value == value)
             registry.by_number(slot, converted, transform, COMPARE_EQUAL, value, hold);
+        if (scratch.narrow) return;
         for (const int32_t test : numbers.not_equal)  // NaN differs from all
             if (registry.tests[test].number != value) scratch.hold(test);
         if (value != value) return;
@@ -295,11 +302,13 @@ class ValueTests {
 
     void match(const OfText& texts, const char* data, size_t length, int transform, const TestRegistry& registry,
                ConditionScratch& scratch) const {
-        for (const int32_t test : texts.always) scratch.hold(test);
         if (texts.equal) {
             const int32_t test = registry.by_text(slot, converted, transform, COMPARE_EQUAL, data, length);
             if (test >= 0) scratch.hold(test);
         }
+        if (texts.numbers) match(*texts.numbers, xpath_number(data, length), transform, registry, scratch);
+        if (scratch.narrow) return;
+        for (const int32_t test : texts.always) scratch.hold(test);
         if (!texts.not_equal.empty()) {
             const int32_t same = registry.by_text(slot, converted, transform, COMPARE_NOT_EQUAL, data, length);
             for (const int32_t test : texts.not_equal)
@@ -307,11 +316,11 @@ class ValueTests {
         }
         for (const auto& [prefix, number] : texts.prefixes) {
             if (prefix > length) break;
+            scratch.work += 1 + (prefix >> 4);
             const int32_t test = registry.by_text(slot, converted, transform, COMPARE_STARTS_WITH, data, prefix);
             if (test >= 0) scratch.hold(test);
         }
         if (texts.needles.size()) texts.needles.scan(data, length, [&](int32_t test) { return scratch.hold(test); });
-        if (texts.numbers) match(*texts.numbers, xpath_number(data, length), transform, registry, scratch);
     }
 
    public:

@@ -57,6 +57,10 @@ cdef class TwigIndex:
     cdef int32_t add(self, Pattern pattern, int32_t top_step, int32_t state, int32_t key) except -1
     cdef int remove(self, int32_t top) except -1
     cdef int64_t bytes(self) noexcept
+    # Raises ValueError if a number of a restored index leads outside; there are so many keys and states of the automaton.
+    cdef int check(self, int64_t keys, int64_t states) except -1
+    cdef bint _is_node(self, int32_t number) noexcept
+    cdef bint _is_fine(self, const TwigNode* node) noexcept
 
     cdef int32_t _sub_of(self, Pattern pattern, int32_t step, vector[int32_t]& subs) except -1
     cdef TwigNode _new_node(self, Pattern pattern, int32_t step, vector[int32_t]& subs) except *

@@ -281,8 +281,49 @@ cdef class TwigIndex:
         self.leaf_sub.restore(from_numpy(arrays["twigs.leaf_sub"]))
         self.condition_edge.restore(from_numpy(arrays["twigs.condition_edge"]))
         self.trigger_list.restore(from_numpy(arrays["twigs.trigger_list"]))
-        self.triggers.extents.restore(from_numpy(arrays["twigs.triggers.extents"]))
-        self.triggers.pool.restore(from_numpy(arrays["twigs.triggers.pool"]))
-        self.ordered_uses.extents.restore(from_numpy(arrays["twigs.ordered_uses.extents"]))
-        self.ordered_uses.pool.restore(from_numpy(arrays["twigs.ordered_uses.pool"]))
+        self.triggers.restore(from_numpy(arrays["twigs.triggers.extents"]), from_numpy(arrays["twigs.triggers.pool"]))
+        self.ordered_uses.restore(from_numpy(arrays["twigs.ordered_uses.extents"]),
+                                  from_numpy(arrays["twigs.ordered_uses.pool"]))
         self.top_count, self.ordered_count = arrays["twigs.counts"].tolist()
+
+    cdef int check(self, int64_t keys, int64_t states) except -1:
+        cdef int64_t edges = self.edges.size()
+        cdef int64_t subs = self.subs.size()
+        cdef int64_t lists = self.triggers.size()
+        cdef const Trigger* trigger
+        cdef int64_t i
+        cdef int32_t j
+        cdef bint fine = <int64_t>self.ordered_uses.size() >= edges and self.trigger_list.within(0, lists)
+        for i in range(<int64_t>self.edge_pool.size()):
+            fine = fine and 0 <= self.edge_pool[i] < edges
+        for i in range(edges):
+            fine = fine and self.edges[i].star_list < lists
+        for i in range(<int64_t>self.leaf_sub.size()):
+            fine = fine and self.leaf_sub[i] < subs
+        for i in range(<int64_t>self.condition_edge.size()):
+            fine = fine and self.condition_edge[i] < edges
+        for i in range(subs):
+            fine = fine and self._is_fine(&self.subs[i])
+        for i in range(<int64_t>self.tops.size()):
+            fine = (fine and self._is_fine(&self.tops[i]) and 0 <= self.tops[i].key < keys
+                    and 0 <= self.tops[i].state < states)
+        for i in range(lists):
+            for j in range(self.triggers.count(i)):
+                trigger = &self.triggers.data(i)[j]
+                fine = (fine and self._is_node(trigger.node) and trigger.other < edges and trigger.third < edges
+                        and (trigger.node >= 0 or <int64_t>(trigger.more >> 1) < keys))
+        for i in range(<int64_t>self.ordered_uses.size()):
+            for j in range(self.ordered_uses.count(i)):
+                fine = fine and self._is_node(self.ordered_uses.data(i)[j].node)
+        if not fine:
+            raise ValueError("its twigs lead outside")
+        return 0
+
+    cdef bint _is_node(self, int32_t number) noexcept:
+        return number < <int64_t>self.subs.size() if number >= 0 else ~number < <int64_t>self.tops.size()
+
+    cdef bint _is_fine(self, const TwigNode* node) noexcept:
+        """Whether the edges of a node are there."""
+        return (0 <= node.edges and 0 <= node.ordered <= node.edge_count
+                and <int64_t>node.edges + node.edge_count <= <int64_t>self.edge_pool.size()
+                and node.child_edge < <int64_t>self.edges.size() and node.descendant_edge < <int64_t>self.edges.size())
