@@ -80,12 +80,6 @@ class Evaluator {
         }
     }
 
-    // Asks for the memory that the evaluation of an expression will need first. Its parts stand before it.
-    void prefetch(int32_t root) const {
-        const char* at = reinterpret_cast<const char*>(&library.expressions[size_t(root)]);
-        for (int line = 0; line < 5; ++line) __builtin_prefetch(at - 64 * line);
-    }
-
     // The nodes of an expression, ascending; none if it is no node-set. False if the budget does not allow it.
     bool select(int32_t root, NodeList* nodes) {
         nodes->clear();
@@ -114,17 +108,24 @@ class Evaluator {
         std::string_view text;
     };
 
-    // What a shared expression was for some context node. A new entry takes the place of an old one.
-    struct Local {
+    // What a shared expression was for some context node. A new entry takes the place of an old one. 32 bytes, and not
+    // many of them: the table is to stay in the cache.
+    struct alignas(32) Local {
         int32_t expression = -1;
         int32_t node = 0;
         int32_t epoch = 0;
-        int32_t first = 0;   // of a node-set
-        bool is_only = false;
-        double number = 0;   // or a boolean
-        std::string_view text;
+        int32_t first = 0;  // of a node-set
+        union {
+            double number = 0;  // or a boolean; of a node-set: whether it has no second node
+            const char* data;
+        };
+        size_t size = 0;
+
+        bool is_only() const { return number != 0; }
+        std::string_view text() const { return {data, size}; }
     };
-    static constexpr int LOCAL_BITS = 13;
+    static_assert(sizeof(Local) == 32, "two to a cache line");
+    static constexpr int LOCAL_BITS = 14;
 
     NodeTree* tree = nullptr;
     std::vector<Local> locals = std::vector<Local>(size_t(1) << LOCAL_BITS);
@@ -461,7 +462,7 @@ class Evaluator {
         if (it.shared) {
             const Local& entry = first_two(number, context);
             if (entry.first < 0) return false;
-            if (entry.is_only) return visit(entry.first);
+            if (entry.is_only()) return visit(entry.first);
         }
         return enumerate(number, it, context, twice, visit);
     }
@@ -479,7 +480,7 @@ class Evaluator {
         });
         Local& entry = remember(number, context.node);
         entry.first = first;
-        entry.is_only = is_only;
+        entry.number = is_only;
         return entry;
     }
 
@@ -702,8 +703,25 @@ class Evaluator {
     }
 
     bool exists(int32_t number, const Context& context) {
-        if (library[number].shared) return first_two(number, context).first >= 0;
+        const Expression& it = library[number];
+        if (it.shared) return first_two(number, context).first >= 0;
+        // What rules look like: //name[test].
+        if (it.op == Op::STEP && it.count == 2 && !it.counts && it.test == Test::NAME && it.axis() == Axis::DESCENDANT &&
+            library[it.parts[0]].op == Op::ROOT && !it.kept)
+            return exists_named(it);
         return each(number, context, true, [](int32_t) { return true; });
+    }
+
+    bool exists_named(const Expression& it) {
+        const int32_t name = resolved_name(it.name);
+        charge(1);
+        if (name < 0) return false;
+        const ElementList named = tree->elements_named(name);
+        for (const int32_t* at = named.begin; at != named.end; ++at) {
+            charge(1);
+            if (truth(it.parts[1], Context{*at})) return true;
+        }
+        return false;
     }
 
     int64_t count(int32_t number, const Context& context) {
@@ -755,12 +773,19 @@ class Evaluator {
 
     bool truth(int32_t number_of, const Context& context) {
         const Expression& it = library[number_of];
+        if (it.type != TYPE_BOOLEAN) return converted_truth(number_of, it, context);
+        if (it.shared || it.kept) return remembered_truth(number_of, it, context);
+        return plain_truth(it, context);
+    }
+
+    bool converted_truth(int32_t number_of, const Expression& it, const Context& context) {
         if (it.type == TYPE_NODE_SET) return exists(number_of, context);
         if (it.type == TYPE_STRING) return !string(number_of, context).empty();
-        if (it.type == TYPE_NUMBER) {
-            const double value = number(number_of, context);
-            return value != 0 && !std::isnan(value);
-        }
+        const double value = number(number_of, context);
+        return value != 0 && !std::isnan(value);
+    }
+
+    bool remembered_truth(int32_t number_of, const Expression& it, const Context& context) {
         if (it.shared) {
             const Local& known = local(number_of, context.node);
             if (is_known(known, number_of, context.node)) return known.number != 0;
@@ -768,7 +793,6 @@ class Evaluator {
             remember(number_of, context.node).number = value;
             return value;
         }
-        if (!it.kept) return plain_truth(it, context);
         if (kept[size_t(number_of)].epoch != epoch) {
             const bool value = plain_truth(it, context);
             kept[size_t(number_of)].number = value;
@@ -788,15 +812,16 @@ class Evaluator {
                 for (int32_t i = 0; i < it.count; ++i)
                     if (!truth(arg(it, i), context)) return false;
                 return true;
-            case Op::COMPARE: return compare(Relation(it.detail), arg(it, 0), arg(it, 1), context);
-            default: return call_truth(it, context);
+            case Op::COMPARE: return compare(Relation(it.detail), it.parts[0], it.parts[1], context);
+            default:
+                if (it.detail == FUNCTION_NOT) return !truth(it.parts[0], context);
+                return call_truth(it, context);
         }
     }
 
     bool call_truth(const Expression& it, const Context& context) {
         switch (it.detail) {
             case FUNCTION_TRUE: return true;
-            case FUNCTION_NOT: return !truth(arg(it, 0), context);
             case FUNCTION_BOOLEAN: return truth(arg(it, 0), context);
             case FUNCTION_LANG: return has_language(string(arg(it, 0), context), context.node);
             case FUNCTION_CONTAINS: {
@@ -1054,9 +1079,11 @@ class Evaluator {
         if (it.type != TYPE_STRING) return plain_string(number_of, it, context);
         if (it.shared) {
             const Local& known = local(number_of, context.node);
-            if (is_known(known, number_of, context.node)) return known.text;
+            if (is_known(known, number_of, context.node)) return known.text();
             const std::string_view text = plain_string(number_of, it, context);
-            remember(number_of, context.node).text = text;
+            Local& entry = remember(number_of, context.node);
+            entry.data = text.data();
+            entry.size = text.size();
             return text;
         }
         if (!it.kept) return plain_string(number_of, it, context);

@@ -74,7 +74,8 @@ class Library {
 
     const Expression& operator[](int32_t number) const { return expressions[number]; }
     int32_t argument(const Expression& it, int32_t i) const {
-        return it.count <= 2 ? it.parts[i] : arguments[size_t(it.parts[0] + i)];
+        const int32_t* all = it.count <= 2 ? it.parts : arguments.data() + it.parts[0];
+        return all[i];
     }
 
     // The expression that a program stands for. Throws std::invalid_argument if it is no program.

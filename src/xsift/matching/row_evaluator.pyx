@@ -102,8 +102,6 @@ cdef class RowEvaluator:
         if evaluated.size() and self._prepare(&evaluated, &roots, failures):
             with nogil:
                 for j in range(roots.size()):
-                    if j + 2 < roots.size() and roots[j + 2] >= 0:
-                        self.evaluator.evaluation.prefetch(roots[j + 2])
                     if roots[j] >= 0:
                         outcomes[j] = self.evaluator.run(roots[j])
         for j in range(roots.size()):

@@ -325,7 +325,11 @@ cdef class TruthCompiler(PathCompiler):
         cdef string empty
         cdef Condition denied = condition
         cdef Demand demand
-        denied.negated = not denied.negated
+        if denied.transform == TRANSFORM_LENGTH or denied.transform == TRANSFORM_NORMALIZE_LENGTH or (
+                not denied.numeric and denied.comparison <= COMPARE_NOT_EQUAL):
+            denied.comparison = opposite(denied.comparison)  # which an index finds; a length is never NaN
+        else:
+            denied.negated = not denied.negated
         if node < 0 or holds(denied, empty):
             return FORMULA_UNKNOWN
         self.denies = False
