@@ -31,9 +31,9 @@ class Limits:
                         "entity-amplification"), or by conditions that look at the same text again and again, as
                         those on the string-values of nested elements do (code "text-amplification")
     amplification_bytes growth up to this size is allowed in any case
-    steps               what the evaluation of one subscription on one document may cost (code "too-many-steps"): a step
-                        is a node that is looked at, or 16 bytes of text. The document's nodes add 50 each. It is
-                        an error of the subscription, not of the document.
+    steps               what the evaluation of one subscription on one document may cost (code "too-many-steps"): a
+                        step is a node that is looked at, or 16 bytes of text. The document's nodes add 50 each.
+                        It is an error of the subscription, not of the document.
     """
 
     depth: int = 1000

@@ -52,9 +52,7 @@ class Decider:
         self._rows = rows
         self._symbols = symbols
 
-    def decide(
-        self, rows: npt.NDArray[np.int32], views: DocumentViews
-    ) -> tuple[list[int], dict[int, XsiftError]]:
+    def decide(self, rows: npt.NDArray[np.int32], views: DocumentViews) -> tuple[list[int], dict[int, XsiftError]]:
         """Those of the rows that match, and errors of those that cannot be decided."""
         kept, failures, ordered = views.evaluator.decide(rows)
         kept += [row for row in ordered if self._in_order(row, views)]
