@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (a rule is a line)
 """Invoices, and rules about them: documents of about 8 KB with three namespaces, and subscriptions `context[not(test)]` in the style
 of Schematron rule sets: totals, code lists, mandatory parts, sums."""
 
@@ -10,7 +11,9 @@ NAMESPACES = {
     "agg": "urn:example:aggregates",
     "bas": "urn:example:basics",
 }
-CURRENCIES = "AED AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN MYR NOK NZD PLN RON SEK SGD THB TRY USD ZAR"
+CURRENCIES = (
+    "AED AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF ILS INR JPY KRW MXN MYR NOK NZD PLN RON SEK SGD THB TRY USD ZAR"
+)
 COUNTRIES = "AT BE BG CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK"
 UNITS = "C62 DAY EA GRM H87 HAR HUR KGM KMT KTM LTR MTK MTQ MTR NAR P1 SET TNE XBX XPK"
 CATEGORIES = "AE E G K L M O S Z"
@@ -18,7 +21,15 @@ CATEGORIES = "AE E G K L M O S Z"
 SCHEME, UNIT = ' schemeID="0088"', ' unitCode="C62"'
 
 BASICS = {  # context -> what it has, or may have
-    "inv:Invoice": ["ID", "IssueDate", "DueDate", "InvoiceTypeCode", "Note", "DocumentCurrencyCode", "BuyerReference"],
+    "inv:Invoice": [
+        "ID",
+        "IssueDate",
+        "DueDate",
+        "InvoiceTypeCode",
+        "Note",
+        "DocumentCurrencyCode",
+        "BuyerReference",
+    ],
     "agg:Party": ["Name", "CompanyID", "EndpointID", "Telephone"],
     "agg:PostalAddress": ["StreetName", "CityName", "PostalZone", "CountryCode"],
     "agg:PaymentMeans": ["PaymentMeansCode", "PaymentID", "AccountID"],
@@ -32,7 +43,15 @@ BASICS = {  # context -> what it has, or may have
     "agg:Delivery": ["ActualDeliveryDate", "LocationID"],
 }
 PARTS = {
-    "inv:Invoice": ["SupplierParty", "CustomerParty", "PaymentMeans", "TaxTotal", "MonetaryTotal", "InvoiceLine", "Delivery"],
+    "inv:Invoice": [
+        "SupplierParty",
+        "CustomerParty",
+        "PaymentMeans",
+        "TaxTotal",
+        "MonetaryTotal",
+        "InvoiceLine",
+        "Delivery",
+    ],
     "agg:SupplierParty": ["Party"],
     "agg:CustomerParty": ["Party"],
     "agg:Party": ["PostalAddress"],
@@ -162,7 +181,9 @@ class RuleMaker:
         )
 
     def total(self, context: str) -> str:
-        one, other = self.rng.sample(["LineExtensionAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"], 2)
+        one, other = self.rng.sample(
+            ["LineExtensionAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"], 2
+        )
         limit = self.rng.randrange(1, 10**6)
         return self.rng.choice(
             [

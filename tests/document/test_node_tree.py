@@ -21,7 +21,8 @@ DOCUMENTS = [
     "<a><![CDATA[]]></a>",
     "<a>a\r\nb\rc&#13;&#10;&lt;&amp;&gt;&quot;&apos;&#xe9;&#8364;&#x1F600;</a>",
     "<a b='x\ty\nz' c='&#9;&#10;&#13;' d='a\r\nb'/>",
-    '<n:a xmlns:n="urn:n" xmlns="urn:d" n:x="1" x="2"><b n:y="3"/><c xmlns=""><d/></c><m:e xmlns:m="urn:m" m:z=""/></n:a>',
+    '<n:a xmlns:n="urn:n" xmlns="urn:d" n:x="1" x="2"><b n:y="3"/><c xmlns=""><d/></c>'
+    '<m:e xmlns:m="urn:m" m:z=""/></n:a>',
     '<a xml:lang="en" xml:id="k"><b xml:space="preserve"> </b></a>',
     '<!DOCTYPE a SYSTEM "none.dtd"><a>x</a>',
     '<!DOCTYPE a [<!--no node--><?nor this?><!ATTLIST b i ID #IMPLIED n NMTOKENS #IMPLIED d CDATA "def">'

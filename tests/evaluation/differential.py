@@ -4,12 +4,12 @@
 
 Differences that are faults of libxml2 (2.14), each with its smallest case. They are left out of what is generated:
 
-    <a/><!--x-->       //comment()/preceding::a            the root element is missing if nothing stands before it
+    <a/><!--x-->       //comment()/preceding::a            the root element is missing if nothing is before it
     <!DOCTYPE a [<!ENTITY e "x">]><a/>      string(/)      is "x": declared entities count as text below the document
     <a/>               (//a | //namespace::*)[1]           namespace nodes have no place in document order
     <a xml:id="i"><b xml:id="j"/></a>       id("j i")[1]   is b: the nodes of id() are in the order of the words
-    <a xmlns:n="u"/>   //namespace::m:n                    a prefix is ignored in a test of a namespace node (followed here)
-    <a><b x="1"/></a>  //@x/following::node()              what follows an attribute is what follows its element (followed)
+    <a xmlns:n="u"/>   //namespace::m:n                    a prefix is ignored in a test of namespace nodes (followed)
+    <a><b x="1"/></a>  //@x/following::node()              what follows an attribute follows its element (followed)
     <b xmlns=""/>      count(//b/namespace::*)             xmlns="" is counted as a namespace node (followed)
 
 lxml itself has no object for the document, so `/` selects nothing there; here it is node 0, which is left out.

@@ -1,4 +1,4 @@
-"""Random expressions of the whole grammar, on documents with every kind of node, against lxml; a short run of differential.py."""
+"""Random expressions of the whole grammar, on documents with every kind of node: a short run of differential.py."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
+
 import pytest
 from lxml import etree
 
@@ -59,7 +62,9 @@ def test_numbers_are_written_as_libxml2_writes_them(number: str) -> None:
     assert Evaluated(b"<a/>").holds(f"string({number}) = '{expected}'")
 
 
-@pytest.mark.parametrize("start", ["-1", "0", "0.4", "0.5", "1", "1.5", "2.5", "3", "9", "0 div 0", "1 div 0", "-1 div 0"])
+@pytest.mark.parametrize(
+    "start", ["-1", "0", "0.4", "0.5", "1", "1.5", "2.5", "3", "9", "0 div 0", "1 div 0", "-1 div 0"]
+)
 @pytest.mark.parametrize("length", ["", "0", "1", "1.5", "2.6", "9", "-1", "0 div 0", "1 div 0", "-1 div 0"])
 def test_substring(start: str, length: str) -> None:
     call = f"substring('aé€😀e', {start}{', ' + length if length else ''})"
@@ -69,7 +74,8 @@ def test_substring(start: str, length: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["//a[1]", "(//a)[1]", "//a[last()]", "(//a)[last()]", "//b[. = 7]/preceding-sibling::*", "//b[. = 7]/following::b[1]",
+    ["//a[1]", "(//a)[1]", "//a[last()]", "(//a)[last()]",
+     "//b[. = 7]/preceding-sibling::*", "//b[. = 7]/following::b[1]",
      "//b[. = 7]/preceding::b[2]", "//c[not(. = //b)]", "//a[@x > 197]/@x", "//a[b = c]", "count(//a) = 200",
      "//a[count(preceding::a) = 5]/b", "sum(//b) = 19900", "//b | //c[. = 't3']", "//a/b/..//c[. = 't4']/ancestor::*"],
 )  # fmt: skip
@@ -148,8 +154,6 @@ def test_a_program_that_is_cut_off_is_refused() -> None:
 
 
 def test_random_bytes_are_no_program() -> None:
-    import random
-
     rng = random.Random(1)
     program = program_of(parse("//n:a[count(b) = 1]/@c | id('x')[2]", NAMESPACES))
     refused = 0
@@ -164,10 +168,8 @@ def test_random_bytes_are_no_program() -> None:
             refused += 1
             continue
         evaluator.read(NodeTree().build(b"<a><b c='1'/></a>", namespaces=True))
-        try:
+        with contextlib.suppress(SubscriptionError):
             evaluator.holds(root)
-        except SubscriptionError:
-            pass
     assert refused > 1000
 
 

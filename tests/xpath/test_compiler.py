@@ -299,7 +299,7 @@ a[string-length(substring-after(., 'x')) > 2]  //a[string-length(substring-after
 a[contains(translate(b, 'A', 'a'), 'ab')]  //a/b[contains(translate(., 'A', 'a'), 'ab')] ?
 a[translate(@i, @j, '') = 'x']          //a ?
 a[concat(@i, @j) = 'x']                 //a ?
-a[not(string-length(b) < 9)]            //a/b[not(string-length(.) < 9)] ?
+a[not(string-length(b) < 9)]            //a/b[string-length(.) >= 9] ?
 a[not(contains(b, 'x'))]                //a ?
 a[not(count(b) < 5)]                    //a/b ?
 a[name() = 'x']                         //a ?

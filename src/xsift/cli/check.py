@@ -89,6 +89,8 @@ def _print(
         if counts["subscriptions"]:
             print(f"  {counts[name]:,} ({counts[name] / counts['subscriptions']:.0%}) {note}")
     if counts["evaluated_on_every_document"]:
-        print(f"  {counts['evaluated_on_every_document']:,} of them have nothing to index: evaluated on every document")
+        print(
+            f"  {counts['evaluated_on_every_document']:,} of them have nothing to index: evaluated on every document"
+        )
     if counts["never_matching"]:
         print(f"  {counts['never_matching']:,} can never match")

@@ -21,7 +21,6 @@ cdef extern from "evaluator.hpp" namespace "xsift" nogil:
         void begin(Nodes* tree) except +
         int32_t link(const char* data, size_t length) except +
         int holds(int32_t root) except +
-        void prefetch(int32_t root)
         cpp_bool select(int32_t root, vector[int32_t]* nodes) except +
         int64_t steps_left()
 

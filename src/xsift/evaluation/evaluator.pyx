@@ -1,7 +1,7 @@
 """Evaluator: programs (xpath/program.hpp), linked once, run over one document after the other (evaluator.hpp).
 
-What no index decides is decided here, without parsing anything again. An evaluation that costs more than its budget is
-broken off: that is an error of this subscription on this document, and of nothing else.
+What no index decides is decided here, without parsing anything again. An evaluation that costs more than its
+budget is broken off: that is an error of this subscription on this document, and of nothing else.
 """
 
 from xsift.document.limits import Limits

@@ -1,7 +1,8 @@
 // Library: the expressions of all programs that were linked, each distinct one once.
 //
 // Subscriptions share most of what they are made of: `//invoice`, `cbc:ID`, `sum(line/amount)`. Here equal
-// sub-expressions of different programs are one, so that what one subscription found out about a document is there for the next.
+// sub-expressions of different programs are one, so that what one subscription found out about a document is
+// there for the next.
 //
 // What can be known of an expression before there is a document is noted with it. Node-sets are enumerated where that
 // yields each node once, and built otherwise:
@@ -25,8 +26,8 @@ namespace xsift {
 
 // As in syntax.pxd.
 enum class Axis : uint8_t {
-    ANCESTOR, ANCESTOR_OR_SELF, ATTRIBUTE, CHILD, DESCENDANT, DESCENDANT_OR_SELF, FOLLOWING, FOLLOWING_SIBLING, NAMESPACE,
-    PARENT, PRECEDING, PRECEDING_SIBLING, SELF,
+    ANCESTOR, ANCESTOR_OR_SELF, ATTRIBUTE, CHILD, DESCENDANT, DESCENDANT_OR_SELF, FOLLOWING, FOLLOWING_SIBLING,
+    NAMESPACE, PARENT, PRECEDING, PRECEDING_SIBLING, SELF,
 };
 enum class Test : uint8_t { NAME, ANY, NAMESPACE, NODE, TEXT, COMMENT, INSTRUCTION, TARGET };
 enum class Relation : uint8_t { EQUAL = 3, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
@@ -44,18 +45,18 @@ struct Expression {
     bool wants_last : 1;     // or on last()
     bool namespaces : 1;     // uses the namespace axis
     bool single : 1, apart : 1, ordered : 1, streams : 1;
-    bool kept : 1;           // does not depend on the context, and is worth to be remembered while a document is at hand
-    bool shared : 1;         // depends on the context node, and several others use it: worth to be remembered for a while
+    bool kept : 1;           // does not depend on the context: worth to be remembered while a document is at hand
+    bool shared : 1;         // depends on the context node, and others use it: worth to be remembered for a while
     bool is_repeated : 1;    // stands within a predicate
     uint16_t height = 0;     // how deep expressions nest in it
     int32_t count = 0;       // number of arguments
     int32_t parts[2] = {};   // they themselves, if they are two at most; else where they begin in `arguments`
-    int32_t name = -1;       // of a STEP: a number in `names`, or, for Test::NAMESPACE, in `uris`; of a STRING: in `texts`
+    int32_t name = -1;       // of a STEP: a number in `names`, for Test::NAMESPACE in `uris`; of a STRING: in `texts`
     double number = 0;
 
     Expression()
-        : type(TYPE_NUMBER), uses_context(false), uses_position(false), uses_last(false), counts(false), wants_last(false),
-          namespaces(false), single(false), apart(false), ordered(false), streams(false), kept(false), shared(false),
+        : type(TYPE_NUMBER), uses_context(false), uses_position(false), uses_last(false), counts(false),
+          wants_last(false), namespaces(false), single(false), apart(false), ordered(false), streams(false), kept(false), shared(false),
           is_repeated(false) {}
 
     Axis axis() const { return Axis(detail); }
@@ -63,7 +64,7 @@ struct Expression {
 static_assert(sizeof(Expression) <= 40, "an expression is meant to be small");
 
 class Library {
-    static constexpr int32_t MOST_STREAMED = 64;  // height up to which node-sets are enumerated: each step takes stack
+    static constexpr int32_t MOST_STREAMED = 64;  // height up to which sets are enumerated: each step takes stack
 
    public:
     std::vector<Expression> expressions;
@@ -74,7 +75,8 @@ class Library {
 
     const Expression& operator[](int32_t number) const { return expressions[number]; }
     int32_t argument(const Expression& it, int32_t i) const {
-        return it.count <= 2 ? it.parts[i] : arguments[size_t(it.parts[0] + i)];
+        const int32_t* all = it.count <= 2 ? it.parts : arguments.data() + it.parts[0];
+        return all[i];
     }
 
     // The expression that a program stands for. Throws std::invalid_argument if it is no program.
@@ -83,7 +85,8 @@ class Library {
         if (reader.byte() != PROGRAM_VERSION) throw std::invalid_argument("a stored expression has another version");
         reader.byte();
         linked.clear();
-        for (uint8_t op = reader.byte(); op != PROGRAM_END; op = reader.byte()) linked.push_back(link_operation(op, reader));
+        for (uint8_t op = reader.byte(); op != PROGRAM_END; op = reader.byte())
+            linked.push_back(link_operation(op, reader));
         if (!reader.ended()) throw std::invalid_argument("a stored expression goes on after its end");
         if (linked.empty()) throw std::invalid_argument("a stored expression is empty");
         return linked.back();
@@ -211,7 +214,9 @@ class Library {
         const Expression& it = expressions[predicate];
         if (it.op != Op::COMPARE || Relation(it.detail) != Relation::EQUAL) return predicate;
         const int32_t left = argument(it, 0), right = argument(it, 1);
-        const auto is_place = [this](int32_t e) { return expressions[e].op == Op::NUMBER || expressions[e].op == Op::LAST; };
+        const auto is_place = [this](int32_t e) {
+            return expressions[e].op == Op::NUMBER || expressions[e].op == Op::LAST;
+        };
         if (expressions[left].op == Op::POSITION && is_place(right)) return right;
         if (expressions[right].op == Op::POSITION && is_place(left)) return left;
         return predicate;
@@ -228,7 +233,8 @@ class Library {
         if (++uses[number] < 2) return;
         if (is_worth_keeping(it)) it.kept = true;
         const bool is_plain = it.op == Op::CONTEXT || it.op == Op::OR || it.op == Op::AND;  // as cheap as to remember
-        if (it.uses_context && !it.uses_position && !is_plain && (it.type != TYPE_NODE_SET || it.ordered)) it.shared = true;
+        const bool is_ready = it.type != TYPE_NODE_SET || it.ordered;
+        if (it.uses_context && !it.uses_position && !is_plain && is_ready) it.shared = true;
     }
 
     void note_repetition(int32_t number) {

@@ -1,8 +1,8 @@
 // number_text: XPath's string() of a number, as libxml2 writes it.
 //
-// XPath 1.0 asks for as many digits as it takes to tell a number from all others. libxml2 gives 15 significant ones, and an
-// exponent (which XPath does not know) for what is very large or small: 0.1 + 0.2 is "0.3", 10000000000.5 is
-// "1.00000000005e+10".
+// XPath 1.0 asks for as many digits as it takes to tell a number from all others. libxml2 gives 15 significant
+// ones, and an exponent (which XPath does not know) for what is very large or small: 0.1 + 0.2 is "0.3",
+// 10000000000.5 is "1.00000000005e+10".
 #pragma once
 #include <charconv>
 #include <climits>
@@ -33,7 +33,8 @@ inline size_t write_number(double number, char* text) {
         while (end > 0 && text[end] != 'e') --end;
     } else {
         const int places = int(std::log10(size));
-        length = end = std::snprintf(text, NUMBER_TEXT, "%.*f", places > 0 ? DIGITS - places - 1 : DIGITS - places, number);
+        const int fraction = places > 0 ? DIGITS - places - 1 : DIGITS - places;
+        length = end = std::snprintf(text, NUMBER_TEXT, "%.*f", fraction, number);
     }
     int kept = end;  // without the zeros at the fraction's end
     while (kept > 0 && text[kept - 1] == '0') --kept;

@@ -1,5 +1,5 @@
-// What an evaluation needs besides the tree: memory for strings and lists of nodes that is used again, and a way to hand
-// functions down without a template for each.
+// What an evaluation needs besides the tree: memory for strings and lists of nodes that is used again, and a
+// way to hand functions down without a template for each.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -38,7 +38,7 @@ class Arena {
             const size_t fresh = size > BLOCK / 4 ? size : BLOCK;
             blocks.emplace_back(new char[fresh]);
             total += fresh;
-            if (fresh != BLOCK) return blocks.back().get();  // a large one; what is left of the block at hand stays in use
+            if (fresh != BLOCK) return blocks.back().get();  // a large one; the block at hand stays in use
             at = blocks.back().get();
             left = BLOCK;
         }

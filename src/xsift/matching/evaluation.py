@@ -53,9 +53,7 @@ class Decider:
         self._symbols = symbols
         self._steps = steps  # what one row may cost: Limits.steps
 
-    def decide(
-        self, rows: npt.NDArray[np.int32], views: DocumentViews
-    ) -> tuple[list[int], dict[int, XsiftError]]:
+    def decide(self, rows: npt.NDArray[np.int32], views: DocumentViews) -> tuple[list[int], dict[int, XsiftError]]:
         """Those of the rows that match, and errors of those that cannot be decided."""
         kept, failures, ordered = views.evaluator.decide(rows)
         for row in ordered:

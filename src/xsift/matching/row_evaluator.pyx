@@ -1,7 +1,7 @@
 """RowEvaluator: runs the programs of rows on a document, for one thread.
 
-A program is linked when its row first passes its patterns, so that subscriptions which never do cost nothing; equal programs, and
-equal parts of different ones, are linked once. The document's nodes are built when a row is first evaluated on it.
+A program is linked when its row first passes its patterns, so that subscriptions which never do cost nothing; equal
+programs, and equal parts of different ones, are linked once. The document's nodes are built when a row is first evaluated on it.
 What goes wrong with one row is an error of that row.
 """
 
@@ -102,8 +102,6 @@ cdef class RowEvaluator:
         if evaluated.size() and self._prepare(&evaluated, &roots, failures):
             with nogil:
                 for j in range(roots.size()):
-                    if j + 2 < roots.size() and roots[j + 2] >= 0:
-                        self.evaluator.evaluation.prefetch(roots[j + 2])
                     if roots[j] >= 0:
                         outcomes[j] = self.evaluator.run(roots[j])
         for j in range(roots.size()):
@@ -114,7 +112,7 @@ cdef class RowEvaluator:
         return list(kept), failures, others
 
     cdef bint _prepare(self, vector[int32_t]* rows, vector[int32_t]* roots, dict failures) except -1:
-        """Builds what the expressions need; those that need what cannot be built fail. Whether any can be evaluated."""
+        """Builds what the expressions need; those that need what cannot be built fail. Whether any is left."""
         cdef bint wants_namespaces = False
         cdef size_t i
         for i in range(roots.size()):
@@ -162,7 +160,8 @@ cdef class RowEvaluator:
         cdef Nodes* nodes = self.tree.nodes
         cdef NodeKind kind = nodes.kinds[node]
         cdef int32_t owner = node if kind == NodeKind.ELEMENT else nodes.parents[node]
-        cdef int number = <int>(lower_bound(nodes.elements.begin(), nodes.elements.end(), owner) - nodes.elements.begin()) + 1
+        cdef int number = 1 + <int>(
+            lower_bound(nodes.elements.begin(), nodes.elements.end(), owner) - nodes.elements.begin())
         if kind == NodeKind.ELEMENT:
             return number, ""
         if kind == NodeKind.ATTRIBUTE:

@@ -53,6 +53,3 @@ cdef extern from "recipe.hpp" namespace "xsift" nogil:
     void put_change(string* recipe, Change change) except +
     void put_text_operand "xsift::put_operand" (string* recipe, const string& text) except +
     void put_number_operand "xsift::put_operand" (string* recipe, double number) except +
-    cdef cppclass Recipe:
-        Recipe(const string& recipe) except +
-        string written_around(string subject) except +

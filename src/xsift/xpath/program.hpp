@@ -31,8 +31,8 @@ enum class Op : uint8_t {
     STRING,
     CONTEXT,   // the context node
     ROOT,      // the document
-    STEP,      // from the nodes of the first argument along an axis (detail), to those that pass the test, and of which
-               // the further arguments are true in turn: its predicates
+    STEP,      // from the nodes of the first argument along an axis (detail), to those that pass the test, and of
+               // which the further arguments are true in turn: its predicates
     FILTER,    // the first argument's nodes, filtered by the further ones
     UNION,
     OR,

@@ -14,8 +14,8 @@ from xsift.xpath.functions cimport (
     FUNCTION_FALSE, FUNCTION_LANG, FUNCTION_LAST, FUNCTION_POSITION, FUNCTIONS, TYPE_NUMBER,
 )
 from xsift.xpath.syntax cimport (
-    AXIS_CHILD, AXIS_DESCENDANT, AXIS_DESCENDANT_OR_SELF, AXIS_NAMESPACE, AXIS_SELF, NODE_ADDITIVE, NODE_AND, NODE_CALL,
-    NODE_EQUALITY, NODE_FILTER, NODE_LITERAL, NODE_MULTIPLICATIVE, NODE_NEGATION, NODE_NUMBER, NODE_OR, NODE_PATH,
+    AXIS_CHILD, AXIS_DESCENDANT, AXIS_DESCENDANT_OR_SELF, AXIS_NAMESPACE, AXIS_SELF, NODE_AND, NODE_CALL, NODE_EQUALITY,
+    NODE_FILTER, NODE_LITERAL, NODE_NEGATION, NODE_NUMBER, NODE_OR, NODE_PATH,
     NODE_RELATIONAL, NODE_STEP, NODE_UNION, OPERATOR_DIVIDE, OPERATOR_MINUS, OPERATOR_MODULO, OPERATOR_MULTIPLY,
     OPERATOR_PLUS, TEST_NAME, TEST_NAMESPACE, TEST_NODE, TEST_TARGET,
 )
@@ -150,8 +150,10 @@ cdef int32_t _write_call(Writer* w, int32_t node) except -1 nogil:
     cdef int function = w.nodes[node].detail
     cdef int32_t argument = w.nodes[node].first_child
     cdef bint is_top = w.predicates == 0
+    if is_top and (function == FUNCTION_POSITION or function == FUNCTION_LAST):
+        return _put_number(w, 1)
     if function == FUNCTION_POSITION or function == FUNCTION_LAST:
-        return _put_number(w, 1) if is_top else _put_plain(w, Op.POSITION if function == FUNCTION_POSITION else Op.LAST, 0)
+        return _put_plain(w, Op.POSITION if function == FUNCTION_POSITION else Op.LAST, 0)
     if function == FUNCTION_LANG and is_top:
         return _put_plain(w, Op.CALL, FUNCTION_FALSE)
     if argument < 0 and FUNCTIONS[function].takes_context:
@@ -252,7 +254,7 @@ cdef bint _counts(Writer* w, int32_t predicate) noexcept nogil:
 
 
 cdef bint _asks_position(Writer* w, int32_t node) noexcept nogil:
-    """Whether position() or last() of the predicate at hand occurs in an expression; predicates within have their own."""
+    """Whether position() or last() of the predicate at hand occurs in an expression. Predicates in it have their own."""
     cdef const SyntaxNode* it = &w.nodes[node]
     cdef int32_t child = it.first_child
     if it.kind == NODE_CALL and (it.detail == FUNCTION_POSITION or it.detail == FUNCTION_LAST):

@@ -1,7 +1,8 @@
 // Recipe: what is done to a value before a condition looks at it: translate(., 'ABC', 'abc'), substring(., 1, 4) …
 //
-// A recipe is a string of operations with their constant arguments, so that it can be part of a condition's key. Ready to run it
-// is made once; then it is applied once to a value, for all the conditions that ask about its result.
+// A recipe is a string of operations with their constant arguments, so that it can be part of a condition's
+// key. Ready to run it is made once; then it is applied once to a value, for all the conditions that ask about
+// its result.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +32,9 @@ inline void put_operand(std::string* recipe, std::string_view text) {
     recipe->append(text);
 }
 
-inline void put_operand(std::string* recipe, double number) { recipe->append(reinterpret_cast<const char*>(&number), 8); }
+inline void put_operand(std::string* recipe, double number) {
+    recipe->append(reinterpret_cast<const char*>(&number), 8);
+}
 
 inline void put_change(std::string* recipe, Change change) { recipe->push_back(char(change)); }
 
@@ -91,7 +94,8 @@ class Recipe {
             steps.push_back(std::move(step));
         }
         for (Step& step : steps)  // which stay where they are from now on
-            if (step.change == Change::TRANSLATE) step.translation = std::make_unique<Translation>(step.one, step.other);
+            if (step.change == Change::TRANSLATE)
+                step.translation = std::make_unique<Translation>(step.one, step.other);
     }
 
     // The result; a part of `text`, or of one of the two buffers.

@@ -67,8 +67,10 @@ class Translation {
         for (const char c : to) is_ascii = is_ascii && static_cast<unsigned char>(c) < 0x80;
         if (is_ascii) {
             for (int c = 0; c < 128; ++c) table[c] = static_cast<unsigned char>(c);
-            for (size_t i = from.size(); i-- > 0;)  // of two that are given the first counts
-                table[static_cast<unsigned char>(from[i])] = i < to.size() ? static_cast<unsigned char>(to[i]) : LEFT_OUT;
+            for (size_t i = from.size(); i-- > 0;) {  // of two that are given the first counts
+                const unsigned char becomes = i < to.size() ? static_cast<unsigned char>(to[i]) : LEFT_OUT;
+                table[static_cast<unsigned char>(from[i])] = becomes;
+            }
             return;
         }
         size_t target = 0;

@@ -26,8 +26,8 @@ from xsift.xpath.formula cimport FORMULA_FALSE, FORMULA_TRUE, FORMULA_UNKNOWN
 from xsift.xpath.functions cimport (
     FUNCTION_BOOLEAN, FUNCTION_CONCAT, FUNCTION_CONTAINS, FUNCTION_COUNT, FUNCTION_FALSE, FUNCTION_LANG,
     FUNCTION_NORMALIZE_SPACE, FUNCTION_NOT, FUNCTION_NUMBER, FUNCTION_STARTS_WITH, FUNCTION_STRING,
-    FUNCTION_STRING_LENGTH, FUNCTION_SUBSTRING, FUNCTION_SUBSTRING_AFTER, FUNCTION_SUBSTRING_BEFORE, FUNCTION_TRANSLATE,
-    FUNCTION_TRUE, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_NUMBER, TYPE_STRING,
+    FUNCTION_STRING_LENGTH, FUNCTION_SUBSTRING, FUNCTION_SUBSTRING_AFTER, FUNCTION_SUBSTRING_BEFORE,
+    FUNCTION_TRANSLATE, FUNCTION_TRUE, TYPE_BOOLEAN, TYPE_NODE_SET, TYPE_NUMBER, TYPE_STRING,
 )
 from xsift.xpath.paths cimport DEMAND_CONDITION, Demand, KIND_DOCUMENT, KIND_ELEMENT
 from xsift.xpath.syntax cimport (
@@ -96,8 +96,8 @@ cdef class TruthCompiler(PathCompiler):
         return result
 
     cdef int32_t denial(self, int32_t node, int kind) except -1 nogil:
-        """What the negation of an expression that is not exact still demands: not(string-length(a/b) < 9) wants a b that
-        is not so short, as no b at all has a length of 0."""
+        """What the negation of an expression that is not exact still demands: not(string-length(a/b) < 9) wants a b
+        that is not so short, as no b at all has a length of 0."""
         cdef int32_t result = FORMULA_UNKNOWN
         if self.nodes[node].kind == NODE_EQUALITY or self.nodes[node].kind == NODE_RELATIONAL:
             self.denies = True
@@ -325,7 +325,11 @@ cdef class TruthCompiler(PathCompiler):
         cdef string empty
         cdef Condition denied = condition
         cdef Demand demand
-        denied.negated = not denied.negated
+        if denied.transform == TRANSFORM_LENGTH or denied.transform == TRANSFORM_NORMALIZE_LENGTH or (
+                not denied.numeric and denied.comparison <= COMPARE_NOT_EQUAL):
+            denied.comparison = opposite(denied.comparison)  # which an index finds; a length is never NaN
+        else:
+            denied.negated = not denied.negated
         if node < 0 or holds(denied, empty):
             return FORMULA_UNKNOWN
         self.denies = False

@@ -1,7 +1,7 @@
 // ExpatBuilder: the tree of any document that expat reads: other encodings, DTDs, entities.
 //
-// The document was read before by a Reader, which refuses what must be refused (external entities, too deep nesting …)
-// under the same limits. So here only what expat itself finds is an error.
+// The document was read before by a Reader, which refuses what must be refused (external entities, too deep
+// nesting …) under the same limits. So here only what expat itself finds is an error.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -109,7 +109,8 @@ class ExpatBuilder {
         XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, amplification_bytes);
         XML_SetUnknownEncodingHandler(parser, on_unknown_encoding, proper_encoding);
         XML_SetElementHandler(
-            parser, [](void* data, const char* name, const char** attributes) { self(data)->start(name, attributes); },
+            parser,
+            [](void* data, const char* name, const char** attributes) { self(data)->start(name, attributes); },
             [](void* data, const char*) { self(data)->guarded([data] { self(data)->writer.end(); }); });
         XML_SetCharacterDataHandler(parser, [](void* data, const char* text, int length) {
             self(data)->guarded([=] { self(data)->writer.text(text, size_t(length)); });

@@ -1,11 +1,11 @@
 // NodeTree: a document as XPath 1.0 sees it, in flat arrays, an entry a node.
 //
-// Nodes are numbered in document order: the document itself is 0, an element is followed by its namespace nodes, its
-// attributes, then its children. So a set of nodes in document order is an ascending list, and what is below a node is
-// a range, from itself to lasts[node].
+// Nodes are numbered in document order: the document itself is 0, an element is followed by its namespace
+// nodes, its attributes, then its children. So a set of nodes in document order is an ascending list, and what
+// is below a node is a range, from itself to lasts[node].
 //
-// All character data lies end to end in `text`, in document order. So the string-value of an element, which is all text
-// inside it, is a slice of `text`: no string-value is ever built.
+// All character data lies end to end in `text`, in document order. So the string-value of an element, which is
+// all text inside it, is a slice of `text`: no string-value is ever built.
 //
 // Namespace nodes are made only if they are asked for: there is one for each prefix in scope of each element.
 #pragma once
@@ -44,7 +44,7 @@ struct NodeTree {
 
     static constexpr int32_t EMPTY = 0;  // the number of "" in `strings`
     StringTable strings;                 // prefixes and namespace URIs
-    StringTable expanded;                // expanded names: the 4-byte number of the URI in `strings`, then the local name
+    StringTable expanded;                // names: the 4-byte number of the URI in `strings`, then the local name
     std::vector<int32_t> id_attributes;  // attributes that a DTD, or their name xml:id, declares to be IDs
     bool has_namespaces = false;         // whether there are namespace nodes
 

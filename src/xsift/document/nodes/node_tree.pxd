@@ -74,7 +74,7 @@ cdef class NodeTree:
     cdef readonly object limits
     cdef bint uses_quick
 
-    # Builds the tree of a document, which a Reader has read and found well-formed, in place of the one before. `encoding`
-    # overrides what the document says, if it is not NULL.
+    # Builds the tree of a document, which a Reader has read and found well-formed, in place of the one
+    # before. `encoding` overrides what the document says, if it is not NULL.
     cdef int build_from(self, const char* data, size_t length, const char* encoding, bint namespaces) except -1 nogil
     cdef int32_t _checked(self, object node) except -1

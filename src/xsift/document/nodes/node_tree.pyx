@@ -1,7 +1,7 @@
 """NodeTree: all nodes of a document in flat arrays: what XPath 1.0's axes and functions need.
 
-DocumentTree has the elements that events tell of. Here are also attributes, text, comments, processing instructions and,
-if they are asked for, namespace nodes, with names, string-values and IDs (node_tree.hpp). It is built only for
+DocumentTree has the elements that events tell of. Here are also attributes, text, comments, processing instructions
+and, if they are asked for, namespace nodes, with names, string-values and IDs (node_tree.hpp). It is built only for
 documents that have something to evaluate, in a second reading, which need not check what the first one did: the
 usual document by quick_builder.hpp, any other by expat.
 """

@@ -1,5 +1,6 @@
-// NodeWriter: fills a NodeTree from the start to the end of a document. Both who read documents into trees (quick_builder,
-// and expat in node_tree.pyx) write with it, so that a tree is the same whoever read the document.
+// NodeWriter: fills a NodeTree from the start to the end of a document. Both who read documents into trees
+// (quick_builder, and expat in node_tree.pyx) write with it, so that a tree is the same whoever read the
+// document.
 //
 // Text is coalesced as libxml2 does it: character data, CDATA sections and what entities give are one text node until
 // a tag, a comment or a processing instruction ends it. An empty CDATA section alone is an empty text node.
@@ -190,8 +191,8 @@ class NodeWriter {
         tree->ends[node] = uint32_t(tree->text.size());
     }
 
-    // The order is libxml2's: `xml`, then what outer elements declare before what inner ones do, and the declarations of one
-    // element from the last to the first. It also has a node for xmlns="".
+    // The order is libxml2's: `xml`, then what outer elements declare before what inner ones do, and the
+    // declarations of one element from the last to the first. It also has a node for xmlns="".
     void add_namespaces() {
         listed.clear();
         size_t end = bindings.size();

@@ -1,8 +1,9 @@
 // QuickBuilder: the tree of a document that was read before, and found to be well-formed.
 //
-// A second reading need not check again. So this one finds its way by memchr, and takes the usual kind of document: UTF-8,
-// no internal DTD subset, no entities but XML's own. Whatever else it meets, it says "no", and expat builds the tree
-// (node_tree.pyx). It is safe on any bytes, but what it makes of a document that is not well-formed is of no use.
+// A second reading need not check again. So this one finds its way by memchr, and takes the usual kind of
+// document: UTF-8, no internal DTD subset, no entities but XML's own. Whatever else it meets, it says "no", and
+// expat builds the tree (node_tree.pyx). It is safe on any bytes, but what it makes of a document that is not
+// well-formed is of no use.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -73,7 +74,8 @@ class QuickBuilder {
     }
 
     bool word(std::string_view expected) {
-        if (size_t(end - at) < expected.size() || std::memcmp(at, expected.data(), expected.size()) != 0) return false;
+        if (size_t(end - at) < expected.size()) return false;
+        if (std::memcmp(at, expected.data(), expected.size()) != 0) return false;
         at += expected.size();
         return true;
     }
@@ -230,7 +232,8 @@ class QuickBuilder {
         const bool is_hex = digits[0] == 'x';
         uint32_t code = 0;
         for (const char c : is_hex ? digits.substr(1) : digits) {
-            const int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : 99;
+            const int letter = (c | 32) - 'a';
+            const int digit = c >= '0' && c <= '9' ? c - '0' : letter >= 0 && letter < 6 ? letter + 10 : 99;
             if (digit >= (is_hex ? 16 : 10)) return 0;
             code = code * (is_hex ? 16 : 10) + uint32_t(digit);
             if (code > 0x10ffff) return 0;
