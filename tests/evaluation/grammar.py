@@ -19,7 +19,26 @@ AXES = [
 ]  # fmt: skip
 NAMES = ["a", "a", "b", "b", "c", "n:a", "n:b", "d", "x", "y", "zz"]
 TESTS = ["*", "n:*", "node()", "text()", "comment()", "processing-instruction()", "processing-instruction('p')"]
-STRINGS = ["", "1", "2", "a", "b", "ab", " a  b ", "-1.5", "x", "é", "1 2", "en", "k1", "k1 k2", "urn:n", "n", "aAbB", "3x"]
+STRINGS = [
+    "",
+    "1",
+    "2",
+    "a",
+    "b",
+    "ab",
+    " a  b ",
+    "-1.5",
+    "x",
+    "é",
+    "1 2",
+    "en",
+    "k1",
+    "k1 k2",
+    "urn:n",
+    "n",
+    "aAbB",
+    "3x",
+]
 NUMBERS = ["0", "1", "2", "3", "1.5", "0.5", "10", "1000000000000", "0.000001", "123.456", "2.5"]
 COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 
@@ -110,7 +129,11 @@ class GrammarMaker:
 
     def operand(self, depth: int) -> str:
         text = self.any(depth)
-        return f"({text})" if self.rng.random() < 0.2 or any(o in text for o in ("=", "<", ">", " or ", " and ")) else text
+        return (
+            f"({text})"
+            if self.rng.random() < 0.2 or any(o in text for o in ("=", "<", ">", " or ", " and "))
+            else text
+        )
 
     def connective(self, depth: int) -> str:
         joint = self.rng.choice([" and ", " or "])
@@ -157,10 +180,14 @@ class GrammarMaker:
 
     def string(self, depth: int) -> str:
         if depth <= 0:
-            return self.rng.choice([self.literal(), self.literal(), "string()", "name()", "local-name()", "string(@x)"])
+            return self.rng.choice(
+                [self.literal(), self.literal(), "string()", "name()", "local-name()", "string(@x)"]
+            )
         one, two, three = self.any(depth - 1), self.any(depth - 1), self.any(depth - 1)
         if self.rng.random() < self.wrong:
-            return self.rng.choice([f"concat({one})", f"name({self.string(0)})", f"translate({one}, {two})", "contains()"])
+            return self.rng.choice(
+                [f"concat({one})", f"name({self.string(0)})", f"translate({one}, {two})", "contains()"]
+            )
         return self.rng.choice(
             [
                 self.literal(),
@@ -207,7 +234,9 @@ def random_document(rng: random.Random, size: int = 25) -> str:
         if roll < 0.5:
             return ""
         if roll < 0.65:
-            return rng.choice(["<!--1-->", "<!--a-->", "<?p a?>", "<?q  b c ?>", "<![CDATA[1]]>", "<![CDATA[]]>", "<?a?>"])
+            return rng.choice(
+                ["<!--1-->", "<!--a-->", "<?p a?>", "<?q  b c ?>", "<![CDATA[1]]>", "<![CDATA[]]>", "<?a?>"]
+            )
         return rng.choice(STRINGS) + rng.choice(["", "", "\n", "&#233;"])
 
     def element(depth: int) -> str:

@@ -59,7 +59,9 @@ def test_numbers_are_written_as_libxml2_writes_them(number: str) -> None:
     assert Evaluated(b"<a/>").holds(f"string({number}) = '{expected}'")
 
 
-@pytest.mark.parametrize("start", ["-1", "0", "0.4", "0.5", "1", "1.5", "2.5", "3", "9", "0 div 0", "1 div 0", "-1 div 0"])
+@pytest.mark.parametrize(
+    "start", ["-1", "0", "0.4", "0.5", "1", "1.5", "2.5", "3", "9", "0 div 0", "1 div 0", "-1 div 0"]
+)
 @pytest.mark.parametrize("length", ["", "0", "1", "1.5", "2.6", "9", "-1", "0 div 0", "1 div 0", "-1 div 0"])
 def test_substring(start: str, length: str) -> None:
     call = f"substring('aé€😀e', {start}{', ' + length if length else ''})"

@@ -38,6 +38,11 @@ class DocumentViews:
         evaluator.begin(document.source, document.encoding)
 
     @property
+    def document(self) -> Document:
+        """The document itself."""
+        return self._document
+
+    @property
     def elements(self) -> DocumentTree:
         """The elements, with their positions and names."""
         if self._elements is None:
@@ -53,9 +58,7 @@ class Decider:
         self._symbols = symbols
         self._steps = steps  # what one row may cost: Limits.steps
 
-    def decide(
-        self, rows: npt.NDArray[np.int32], views: DocumentViews
-    ) -> tuple[list[int], dict[int, XsiftError]]:
+    def decide(self, rows: npt.NDArray[np.int32], views: DocumentViews) -> tuple[list[int], dict[int, XsiftError]]:
         """Those of the rows that match, and errors of those that cannot be decided."""
         kept, failures, ordered = views.evaluator.decide(rows)
         for row in ordered:
