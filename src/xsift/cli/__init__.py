@@ -42,14 +42,22 @@ exit code: 0 something matched; 1 nothing did; 2 wrong use; 3 some documents or 
 
 # Errors whose remedy is another command line. All others mean that it could not be run.
 USAGE_CODES = {
+    "bad-column",
+    "bad-config",
     "bad-namespace",
     "bad-option",
+    "bad-version",
     "missing-option",
     "namespace-conflict",
     "no-output",
+    "not-tsv",
     "output-exists",
+    "unknown-column",
     "unknown-format",
     "unknown-id",
+    "unknown-version",
+    "version-conflict",
+    "version-forgotten",
 }
 
 

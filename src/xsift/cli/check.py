@@ -102,3 +102,5 @@ def _print(
         )
     if counts["never_matching"]:
         print(f"  {counts['never_matching']:,} can never match")
+    if counts["comments"]:
+        print(f"  {plural(counts['comments'], 'line')} beside them: comments")

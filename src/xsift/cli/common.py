@@ -78,7 +78,7 @@ def add_errors_option(parser: argparse.ArgumentParser, default: str = "collect")
         "--errors",
         choices=["collect", "raise"],
         default=default,
-        help="subscriptions that cannot be used: 'collect' reports each and goes on without them, 'raise' stops there; "
+        help="subscriptions that cannot be used: 'collect' reports each and goes on without them, 'raise' stops; "
         f"default: {default}",
     )
     parser.add_argument("--skip-errors", dest="errors", action="store_const", const="collect", help=argparse.SUPPRESS)
@@ -188,8 +188,8 @@ class Loaded:
 
 
 def open_subscriptions(name: str, namespaces: Mapping[str, str]) -> SubscriptionFile:
-    """Whatever `-s` names but a saved matcher: the rows of a file, or of a table at a version (`TABLE[@VERSION]`), with
-    errors beside them, and the prefixes that all of them may use: those given, and those of the table."""
+    """Whatever `-s` names but a saved matcher: the rows of a file, or of a table at a version (`TABLE[@VERSION]`),
+    with errors beside them, and the prefixes that all of them may use: those given, and those of the table."""
     table, version = (None, None) if is_subscription_file(name) and os.path.isfile(name) else _table_and_version(name)
     if table is None:
         return read_subscriptions(name, namespaces=namespaces)

@@ -19,6 +19,7 @@ from urllib.parse import urljoin
 
 from xsift.document import Document, DocumentTree, Limits
 from xsift.errors import SubscriptionError
+from xsift.matching.selection import Room
 
 __all__ = ["Fragments"]
 
@@ -42,8 +43,7 @@ class Fragments:
         self._document = document
         self._tree = tree
         self._codec = _codec_of(document)
-        # Nested elements repeat each other: together they may not be much more than the document.
-        self._left = limits.amplification_bytes + limits.amplification * self._data.nbytes
+        self._room = Room(limits)  # nested elements repeat each other
         self._scopes: dict[int, Scope] = {0: NOTHING}
         self._texts: dict[int, str] = {}
         self._expanded: list[Any] | None = None
@@ -54,21 +54,11 @@ class Fragments:
         too large."""
         if element not in self._texts:
             start, end = self._tree.span(element)
-            self._spend(end - start)
+            self._room.take(end - start)
             text = self._expanded_text(element) if self._declares else self._cut(element)
-            self._spend(max(len(text) - (end - start), 0))
+            self._room.take(max(len(text) - (end - start), 0))
             self._texts[element] = text
         return self._texts[element]
-
-    def _spend(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
-            raise SubscriptionError(
-                "fragments-too-large",
-                f"the fragments of this document are more than {self._data.nbytes:,} bytes allow",
-                hint="raise Limits(amplification=…), --limit amplification=… on the command line, "
-                "if the document can be trusted",
-            )
 
     def _decoded(self, start: int, end: int) -> str:
         return codecs.decode(self._data[start:end], self._codec, "ignore")
