@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly clean
+.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -22,8 +22,13 @@ $(VENV)/.kernels: $(VENV)/.packages setup.py $(SOURCES)
 
 build: setup ## compile the kernels after a change
 
+shell: setup ## a shell in which `xsift` can be called
+	@echo "xsift is there: xsift match -s examples/data/news.csv examples/data/news     (exit leaves this shell)"
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $${SHELL:-/bin/bash} -i
+
 demo: setup ## the main job on generated data
 	@$(PYTHON) -m xsift.cli demo
+	@echo "Call xsift yourself: $(VENV)/bin/xsift match -s examples/data/news.csv examples/data/news, or make shell"
 
 test: setup ## every test
 	@$(PYTHON) -m pytest

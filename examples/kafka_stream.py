@@ -48,7 +48,7 @@ def main(servers: str | None, folder: str) -> None:
         orders,
         subscriptions=subscriptions,
         xml="value",
-        output="nodes",
+        kind="nodes",
         sink=KafkaSink(servers, topic_of),
         dead_letters=f"{folder}/broken",
         checkpoint=f"{folder}/checkpoint",

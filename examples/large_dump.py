@@ -33,7 +33,7 @@ def main(path: str, record: str, xpath: str, split_bytes: int = 32 * 2**20) -> N
     articles = spark.read.format("xsift").option("record", record).option("splitBytes", split_bytes).load(path)
     subscriptions = xsift.Subscriptions(namespaces={"d": "urn:example:dump"})
     subscriptions.add("wanted", xpath)
-    found = articles.transform(match_documents, subscriptions=subscriptions, output="nodes")
+    found = articles.transform(match_documents, subscriptions=subscriptions, kind="nodes")
     print(f"{articles.count():,} records")
     for row in found.orderBy("position").limit(5).collect():
         print(f"byte {row.position:,}: {row.path}: {bytes(row.fragment).decode()[:100]}")

@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     query = match_stream(
         files.load(str(inbox)).selectExpr("path as file", "content as xml"),
         subscriptions=readers,
-        output="nodes",
+        kind="nodes",
         sink=FolderSink(str(folder / "alerts")),
         dead_letters=str(folder / "broken"),
         checkpoint=str(folder / "checkpoint"),

@@ -31,7 +31,14 @@ __all__ = [
 
 
 class XsiftError(Exception):
-    """Base of all errors of xsift. `code` is stable, `message` is for people, `hint` says what to do."""
+    """Base of all errors of xsift. `code` is stable, `message` is for people, `hint` says what to do.
+
+    `place` is the file and line that a subscription stands on, if it came from a file; `row` is its row, counted from
+    0, if it came in a table.
+    """
+
+    place: str = ""
+    row: int | None = None
 
     def __init__(self, code: str, message: str, *, hint: str = "") -> None:
         super().__init__(code, message)
@@ -40,7 +47,8 @@ class XsiftError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        text = f"{self.message}{self._where()}"
+        place = f"{self.place}: " if self.place else ""
+        text = f"{place}{self.message}{self._where()}"
         return f"{text}: {self.hint} [{self.code}]" if self.hint else f"{text} [{self.code}]"
 
     def _where(self) -> str:

@@ -53,23 +53,28 @@ def test_nodes_and_json_lines(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["match", "-s", str(folder / "alerts.tsv"), "--nodes", document]) == 0
     assert lines(capsys)[2] == f"{document}\tsecond\t/news/p[2]\t34-42"
     assert main(["match", "-s", str(folder / "alerts.tsv"), "--nodes", "--format", "jsonl", document]) == 0
-    row = json.loads(lines(capsys)[0])
-    assert row["nodes"]["second"] == [{"path": "/news/p[2]", "number": 4, "start": 34, "end": 42}]
+    row = json.loads(lines(capsys)[2])
+    node = {"path": "/news/p[2]", "element": 4, "start": 34, "end": 42, "fragment": "<p>2</p>"}
+    assert row == {"document": document, "subscription": "second", **node}
+    assert main(["match", "-s", str(folder / "alerts.tsv"), "--kind", "rows", "--format", "jsonl", document]) == 0
+    assert json.loads(lines(capsys)[1]) == {"document": document, "subscription": "spark"}
 
 
 def test_parquet_output(folder: Path) -> None:
     output = folder / "out.parquet"
     (folder / "news" / "bad.xml").write_text("<a>\n<b></a>")
-    for nodes in ([], ["--nodes"]):
-        assert (
-            main(["match", "-s", str(folder / "alerts.tsv"), "--output", str(output), *nodes, str(folder / "news")])
-            == 3
-        )
-        rows = {row["document"]: row for row in pyarrow.parquet.read_table(output).to_pylist()}
-        assert rows[str(folder / "news" / "a.xml")]["matches"] == ["titles", "spark", "second", "ordered"]
-        bad = rows[str(folder / "news" / "bad.xml")]
-        assert bad["matches"] is None
-        assert (bad["error"]["line"], bad["error"]["code"]) == (2, "tag-mismatch")
+    command = ["match", "-s", str(folder / "alerts.tsv"), "--output", str(output), str(folder / "news")]
+    assert main(command) == 3
+    rows = {row["document"]: row for row in pyarrow.parquet.read_table(output).to_pylist()}
+    assert rows[str(folder / "news" / "a.xml")]["matches"] == ["titles", "spark", "second", "ordered"]
+    bad = rows[str(folder / "news" / "bad.xml")]
+    assert bad["matches"] is None
+    assert (bad["error"]["line"], bad["error"]["code"]) == (2, "tag-mismatch")
+    assert main([*command, "--kind", "nodes"]) == 3
+    rows = {row["document"]: row for row in pyarrow.parquet.read_table(output).to_pylist()}
+    assert rows[str(folder / "news" / "bad.xml")]["error"]["code"] == "tag-mismatch"
+    assert rows[str(folder / "news" / "bad.xml")]["subscription"] is None
+    assert rows[str(folder / "news" / "a.xml")]["fragment"].startswith("<")
 
 
 def test_archives_and_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +109,7 @@ def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot be read" in capsys.readouterr().err
     (folder / "broken.zip").write_bytes(b"PK no")
     assert main(["match", "-s", alerts, str(folder / "broken.zip")]) == 3
-    assert main(["match", "-s", str(folder / "none.tsv"), "x"]) == 2
+    assert main(["match", "-s", str(folder / "none.tsv"), "x"]) == 4
     assert main(["match", "-s", alerts, "--format", "parquet", str(folder / "news")]) == 2
     with pytest.raises(SystemExit) as caught:
         main(["match"])
@@ -115,16 +120,25 @@ def test_bad_subscriptions_are_listed(folder: Path, capsys: pytest.CaptureFixtur
     with open(folder / "alerts.tsv", "a") as file:
         file.write("broken\t//a[\n")
     document = str(folder / "news" / "a.xml")
-    assert main(["match", "-s", str(folder / "alerts.tsv"), document]) == 2
-    assert "column 5 (subscription 'broken')" in capsys.readouterr().err
-    assert main(["match", "-s", str(folder / "alerts.tsv"), "--skip-errors", document]) == 0
-    capsys.readouterr()
-    assert main(["check", str(folder / "alerts.tsv")]) == 1
+    assert main(["match", "-s", str(folder / "alerts.tsv"), "--errors", "raise", document]) == 4
+    captured = capsys.readouterr()
+    assert f"{folder / 'alerts.tsv'}:5: predicate is not closed, column 5 (subscription 'broken')" in captured.err
+    assert not captured.out
+    assert main(["match", "-s", str(folder / "alerts.tsv"), document]) == 3
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 4
+    assert "4 subscriptions (1 cannot be used)" in captured.err
+    assert main(["check", str(folder / "alerts.tsv")]) == 3
     captured = capsys.readouterr()
     assert "5 subscriptions, 4 distinct patterns" in captured.out
-    assert "refused: they cannot be used" in captured.out
-    assert main(["check", "--json", str(folder / "alerts.tsv")]) == 1
-    assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "predicate-not-closed"
+    assert "1 (20%) refused: they cannot be used" in captured.out
+    assert main(["check", "--json", str(folder / "alerts.tsv")]) == 3
+    error = json.loads(capsys.readouterr().out)["errors"][0]
+    assert (error["code"], error["id"], error["place"]) == (
+        "predicate-not-closed",
+        "broken",
+        f"{folder}/alerts.tsv:5",
+    )
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".csv", ".jsonl", ".parquet", ".tsv.gz", ".csv.gz"])
@@ -162,13 +176,16 @@ def test_files_that_are_no_subscriptions(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["check", str(tmp_path / "s.txt")]) == 2
     assert ".tsv" in capsys.readouterr().err
     (tmp_path / "s.jsonl").write_text('{"id": "a", "path": "//b"}\n')
-    assert main(["check", str(tmp_path / "s.jsonl")]) == 2
-    assert "no column 'xpath'" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "s.jsonl")]) == 0  # a path is an xpath
+    (tmp_path / "s.jsonl").write_text('{"id": "a", "rule": "//b"}\n')
+    assert main(["check", str(tmp_path / "s.jsonl")]) == 3
+    assert "s.jsonl:1: it has no xpath; it has 'id', 'rule'" in capsys.readouterr().err
     (tmp_path / "s.tsv").write_text("a\t//b\tperhaps\n")
-    assert main(["check", str(tmp_path / "s.tsv")]) == 2
-    assert "row 1: ordered is 'perhaps'" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "s.tsv")]) == 3
+    assert "s.tsv:1: ordered is 'perhaps'" in capsys.readouterr().err
     (tmp_path / "s.tsv").write_text("a\t//b\nc\n")
-    assert main(["check", str(tmp_path / "s.tsv")]) == 2
+    assert main(["check", str(tmp_path / "s.tsv")]) == 3
+    assert "s.tsv:2: it has only 1 cell: 'c'" in capsys.readouterr().err
     (tmp_path / "e.tsv").write_text("")
     assert main(["check", str(tmp_path / "e.tsv")]) == 0
 
@@ -209,7 +226,7 @@ def test_namespaces(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "n.tsv").write_text("a\t//n:x\n")
     (folder / "n.xml").write_text("<x xmlns='urn:n'/>")
     assert main(["match", "-s", str(folder / "n.tsv"), "-n", "n=urn:n", str(folder / "n.xml")]) == 0
-    assert main(["match", "-s", str(folder / "n.tsv"), str(folder / "n.xml")]) == 2
+    assert main(["match", "-s", str(folder / "n.tsv"), str(folder / "n.xml")]) == 3
     assert main(["match", "-s", str(folder / "n.tsv"), "-n", "nonsense", str(folder / "n.xml")]) == 2
 
 

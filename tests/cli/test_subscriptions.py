@@ -90,7 +90,7 @@ def test_export_and_import(table: str, tmp_path: Path, ending: str, capsys: Capt
     made.add([{"id": id, "xpath": x, "ordered": ordered, "owner": owner} for id, x, ordered, owner in rows])
     file, copy = str(tmp_path / f"file{ending}"), str(tmp_path / "copy")
     assert run("export", table, file) == 0
-    assert run("import", copy, file) == 2  # it has no prefix n
+    assert run("import", copy, file) == 4  # it has no prefix n
     assert run("import", copy, file, "-n", "n=urn:n") == 0
     wanted = [(row[0], row[1], row[2], row[3] or "") for row in rows]
     found = SubscriptionTable(copy).as_of().to_pylist()
@@ -122,9 +122,9 @@ def test_namespaces_of_rows_and_labels_survive_json(table: str, tmp_path: Path) 
 
 def test_import_with_errors(table: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "file.tsv").write_text("a\t//a\nbad\t//a[\na\t//again\n")
-    assert run("import", table, str(tmp_path / "file.tsv")) == 2
-    assert "--skip-errors" in capsys.readouterr().err
-    assert run("import", table, str(tmp_path / "file.tsv"), "--skip-errors") == 0
+    assert run("import", table, str(tmp_path / "file.tsv")) == 4
+    assert "--errors collect" in capsys.readouterr().err
+    assert run("import", table, str(tmp_path / "file.tsv"), "--errors", "collect") == 3
     said = capsys.readouterr().err
     assert "'bad'" in said
     assert "'a' is in a row before" in said
@@ -132,7 +132,7 @@ def test_import_with_errors(table: str, tmp_path: Path, capsys: Capture) -> None
 
 
 def test_what_cannot_be_done(table: str, tmp_path: Path, capsys: Capture) -> None:
-    assert run("list", table) == 2
+    assert run("list", table) == 4
     assert "no subscription table" in capsys.readouterr().err
     assert not Path(table).exists()
     SubscriptionTable.create(table).add([("a\tb", "//a")])
@@ -154,7 +154,7 @@ def test_a_table_wherever_a_file_is_taken(table: str, tmp_path: Path, capsys: Ca
         assert main(["match", "-s", name, str(document)]) == 0
         assert out(capsys) == [f"{document}\t{id}" for id in wanted]
     assert main(["match", "-s", f"{table}@9", str(document)]) == 2
-    assert main(["match", "-s", str(tmp_path), str(document)]) == 2
+    assert main(["match", "-s", str(tmp_path), str(document)]) == 4
     capsys.readouterr()
     assert main(["check", f"{table}@1"]) == 0
     assert out(capsys)[0].startswith("2 subscriptions")

@@ -130,7 +130,7 @@ def test_arrow_arrays_of_every_kind(matcher: xsift.Matcher) -> None:
         assert not errors
 
 
-@pytest.mark.parametrize("flags", [[], ["--nodes"], ["--threads", "2"]])
+@pytest.mark.parametrize("flags", [[], ["--kind", "nodes"], ["--threads", "2"]])
 def test_the_command_line_gives_the_same(
     matcher: xsift.Matcher, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,8 +147,14 @@ def test_the_command_line_gives_the_same(
     places = [folder, tmp_path / "texts.jsonl", tmp_path / "texts.parquet", tmp_path / "bytes.parquet"]
     command = ["match", "-s", str(tmp_path / "set.xsift"), "--format", "jsonl", "--quiet", *flags]
     assert main([*command, *map(str, places)]) == 0
-    found = [json.loads(line)["matches"] for line in capsys.readouterr().out.splitlines()]
-    assert found == [EXPECTED] * (2 * len(plain) + 2 * len(TEXTS))
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    if "nodes" in flags:
+        found: dict[str, dict[str, None]] = {}
+        for row in printed:
+            found.setdefault(row["document"], {})[row["subscription"]] = None
+        assert [list(ids) for ids in found.values()] == [EXPECTED] * (2 * len(plain) + 2 * len(TEXTS))
+    else:
+        assert [row["matches"] for row in printed] == [EXPECTED] * (2 * len(plain) + 2 * len(TEXTS))
 
 
 @pytest.mark.parametrize("wrong", [None, ["<a/>"], 7, {"xml": "<a/>"}, "news/1.xml", "a.xml", "hello"])

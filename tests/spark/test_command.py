@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,12 +67,53 @@ def test_bad_subscriptions_are_listed(here: SparkSession, tmp_path: Path, capsys
     (tmp_path / "alerts.tsv").write_text("good\t//a\nbad\t//a[\n")
     (tmp_path / "a.xml").write_text("<b/>")
     common = ["spark", "match", "-s", str(tmp_path / "alerts.tsv"), str(tmp_path / "a.xml"), "--output"]
-    assert main([*common, str(tmp_path / "out")]) == 2
+    assert main([*common, str(tmp_path / "out"), "--errors", "raise"]) == 4
     said = capsys.readouterr().err
-    assert "'bad'" in said
-    assert "--skip-errors" in said
-    assert main([*common, str(tmp_path / "out"), "--skip-errors"]) == 1
-    assert "'bad'" in capsys.readouterr().err
+    assert f"{tmp_path}/alerts.tsv:2: predicate is not closed, column 5 (subscription 'bad')" in said
+    assert "--errors collect" in said
+    assert main([*common, str(tmp_path / "out"), "--shards", "2"]) == 3
+    assert "alerts.tsv:2: " in capsys.readouterr().err
+
+
+def test_folders_below_and_archives(here: SparkSession, tmp_path: Path) -> None:
+    """What `xsift match` takes apart, Spark's command line takes apart too."""
+    news = tmp_path / "news"
+    (news / "deep" / "er").mkdir(parents=True)
+    (news / "deep" / "er" / "a.xml").write_text("<a/>")
+    (news / "b.xml.gz").write_bytes(gzip.compress(b"<a/>"))
+    (news / "broken.tar").write_bytes(b"no archive")
+    with zipfile.ZipFile(news / "c.zip", "w") as archive:
+        archive.writestr("1.xml", "<a/>")
+        archive.writestr("2.xml", "<b/>")
+        archive.writestr("README.txt", "hello")
+    (tmp_path / "alerts.tsv").write_text("all\t//a\n")
+    out = tmp_path / "out"
+    assert main(["spark", "match", "-s", str(tmp_path / "alerts.tsv"), str(news), "--output", str(out)]) == 3
+    rows = {row["document"].removeprefix(f"file:{news}/"): row for row in pyarrow.parquet.read_table(out).to_pylist()}
+    assert {name: row["matches"] for name, row in rows.items()} == {
+        "deep/er/a.xml": ["all"],
+        "b.xml.gz": ["all"],
+        "broken.tar": None,
+        "c.zip/1.xml": ["all"],
+        "c.zip/2.xml": [],
+    }
+
+
+def test_namespaces_of_a_row_and_of_a_file(here: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "alerts.tsv").write_text("id\txpath\tnamespaces\nrow\t//n:a\tn=urn:n\nfile\t//m:a\t\n")
+    (tmp_path / "names.toml").write_text('m = "urn:n"\n')
+    (tmp_path / "a.xml").write_text("<d xmlns:x='urn:n' xml:lang='de'><x:a/></d>")
+    common = [
+        "-s",
+        str(tmp_path / "alerts.tsv"),
+        "--namespaces",
+        str(tmp_path / "names.toml"),
+        str(tmp_path / "a.xml"),
+    ]
+    assert main(["spark", "match", *common, "--kind", "nodes", "--output", str(tmp_path / "out")]) == 0
+    rows = pyarrow.parquet.read_table(tmp_path / "out").to_pylist()
+    fragment = b'<x:a xmlns:x="urn:n" xml:lang="de"/>'
+    assert sorted((row["subscription"], row["fragment"]) for row in rows) == [("file", fragment), ("row", fragment)]
 
 
 def test_an_output_that_is_there_is_kept(
@@ -90,7 +133,7 @@ def test_documents_that_are_not_there(
 ) -> None:
     dump[2] = str(tmp_path / "none")
     for options in (dump, dump[:3]):
-        assert main(["spark", "match", *options, "--output", str(tmp_path / "out")]) == 2
+        assert main(["spark", "match", *options, "--output", str(tmp_path / "out")]) == 4
         said = capsys.readouterr().err
         assert "none" in said
         assert "exist" in said

@@ -17,7 +17,8 @@ import pytest
 
 from xsift.cli import generate
 from xsift.errors import WorkloadError
-from xsift.sources.files import read_documents, read_subscriptions
+from xsift.sources.documents import read_documents
+from xsift.sources.subscriptions import read_subscriptions
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 from xsift.workload.output import DOCUMENT_ENDINGS, SUBSCRIPTION_ENDINGS, write_documents, write_subscriptions
 
@@ -57,7 +58,7 @@ def test_kinds_of_document_files(tmp_path: Path, ending: str) -> None:
 def test_kinds_of_subscription_files(tmp_path: Path, ending: str, ordered: bool) -> None:
     path = tmp_path / f"alerts{ending}"
     write_subscriptions(TEXTS, str(path), len(TEXTS), ordered=ordered)
-    table = read_subscriptions(path)
+    table = read_subscriptions(path).table
     assert table["xpath"].to_pylist() == TEXTS
     assert table["id"].to_pylist()[:2] == ["s01", "s02"]
     assert table["ordered"].to_pylist() == [ordered] * 12

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from typing import get_args
 
 import xsift
-from xsift.cli import EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import namespaces_of, plural, progress, subscription_rows
+from xsift.cli import EXIT_BROKEN, EXIT_OK
+from xsift.cli.common import add_namespace_options, namespaces_of, open_subscriptions, plural, progress
+from xsift.errors import XsiftError
+from xsift.matching import Residuals
 
 EPILOG = """\
-exit code: 0 every subscription can be used; 1 some cannot (each is reported with its position); 2 wrong use
+exit code: 0 every subscription can be used; 2 wrong use; 3 some cannot (each is reported with file, line and column);
+  4 could not run
 """
 
 
@@ -24,13 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, or TABLE[@VERSION]",
     )
+    add_namespace_options(parser)
     parser.add_argument(
-        "-n",
-        "--namespace",
-        action="append",
-        default=[],
-        metavar="PREFIX=URI",
-        help="a prefix that the expressions use",
+        "--residuals",
+        choices=get_args(Residuals),
+        default="verify",
+        help="'refuse' takes only subscriptions that can be indexed whole; default: verify",
     )
     parser.add_argument(
         "--list",
@@ -42,9 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Checks; returns the exit code."""
-    table, namespaces = subscription_rows(arguments.subscriptions, namespaces_of(arguments))
-    subscriptions = xsift.Subscriptions(namespaces=namespaces)
-    failed = subscriptions.add_many(table, errors="collect")
+    found = open_subscriptions(arguments.subscriptions, namespaces_of(arguments))
+    subscriptions = xsift.Subscriptions(namespaces=found.namespaces, residuals=arguments.residuals)
+    failed = found.located(subscriptions.add_many(found.table, errors="collect"))
     reports = [
         subscriptions.explain(id)
         for id in progress(subscriptions, "subscriptions", len(subscriptions), quiet=arguments.json)
@@ -52,29 +56,33 @@ def run(arguments: argparse.Namespace) -> int:
     patterns = len({pattern for report in reports for pattern in report.patterns})
     evaluated = [report for report in reports if report.decided == "evaluated"]
     counts = {
-        "subscriptions": table.num_rows,
+        "subscriptions": found.rows,
         "indexed": len(reports) - len(evaluated),
         "evaluated": len(evaluated),
         "refused": len(failed),
         "distinct_patterns": patterns,
         "evaluated_on_every_document": sum(report.always for report in evaluated),
         "never_matching": sum(report.never for report in reports),
+        "comments": found.comments,
     }
     if arguments.json:
-        errors = [{"id": id, "code": error.code, "message": str(error)} for id, error in failed]
-        print(json.dumps({**counts, "errors": errors}, ensure_ascii=False))
+        print(json.dumps({**counts, "errors": [_facts(error) for error in failed]}, ensure_ascii=False))
     else:
         _print(arguments, counts, failed, reports)
-    return EXIT_NOTHING if failed else EXIT_OK
+    return EXIT_BROKEN if failed else EXIT_OK
+
+
+def _facts(error: XsiftError) -> dict[str, object]:
+    return {"id": getattr(error, "id", None), "place": error.place, "code": error.code, "message": str(error)}
 
 
 def _print(
     arguments: argparse.Namespace,
     counts: dict[str, int],
-    failed: list[tuple[str, xsift.XsiftError]],
+    failed: Sequence[XsiftError],
     reports: list[xsift.SubscriptionReport],
 ) -> None:
-    for _, error in failed:
+    for error in failed:
         print(error, file=sys.stderr)
     if arguments.list:
         print("\n".join(str(report) for report in reports))
@@ -94,3 +102,5 @@ def _print(
         )
     if counts["never_matching"]:
         print(f"  {counts['never_matching']:,} can never match")
+    if counts["comments"]:
+        print(f"  {plural(counts['comments'], 'line')} beside them: comments")

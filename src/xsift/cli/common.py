@@ -5,47 +5,56 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-import pyarrow as pa
 from tqdm import tqdm
 
 import xsift
 from xsift.errors import StorageError, SubscriptionError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
-from xsift.sources.files import SUBSCRIPTION_FORMATS, read_subscriptions
+from xsift.sources.namespaces import combined, namespaces_in_file, namespaces_in_text
+from xsift.sources.subscriptions import SubscriptionFile, is_subscription_file, read_subscriptions
 
 if TYPE_CHECKING:
     from xsift.tables import SubscriptionTable
 
 __all__ = [
+    "add_namespace_options",
     "add_subscription_options",
+    "engine_options",
+    "limits_of",
     "load_matcher",
-    "load_subscriptions",
+    "matcher_options",
+    "namespaces_of",
+    "open_subscriptions",
     "plural",
+    "positive",
     "progress",
     "report_failed",
-    "subscription_rows",
     "table_named",
 ]
 
 Item = TypeVar("Item")
 LIMITS = {field.name: field.default for field in fields(Limits)}
+REPORTED = 20  # subscriptions that cannot be used, of which each is shown
+SAVED = ".xsift"
 
 
-def add_subscription_options(parser: argparse.ArgumentParser) -> None:
-    """--subscriptions, --namespace, --skip-errors, and how to match: --engine, --option, --limit, --residuals."""
-    parser.add_argument(
-        "-s",
-        "--subscriptions",
-        required=True,
-        metavar="FILE",
-        help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, a saved matcher or set (.xsift),"
-        " or a table of subscriptions: TABLE[@VERSION]",
-    )
+# Options
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, for argparse."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def add_namespace_options(parser: argparse.ArgumentParser) -> None:
+    """--namespace and --namespaces."""
     parser.add_argument(
         "-n",
         "--namespace",
@@ -54,7 +63,40 @@ def add_subscription_options(parser: argparse.ArgumentParser) -> None:
         metavar="PREFIX=URI",
         help="a prefix that the expressions use; may be given several times",
     )
-    parser.add_argument("-e", "--engine", default="auto", help="see `xsift engines`; default: auto")
+    parser.add_argument(
+        "--namespaces",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a file of such prefixes: .toml, .json, or PREFIX=URI lines; may be given several times",
+    )
+
+
+def add_errors_option(parser: argparse.ArgumentParser, default: str = "collect") -> None:
+    """--errors, and how it was called before."""
+    parser.add_argument(
+        "--errors",
+        choices=["collect", "raise"],
+        default=default,
+        help="subscriptions that cannot be used: 'collect' reports each and goes on without them, 'raise' stops; "
+        f"default: {default}",
+    )
+    parser.add_argument("--skip-errors", dest="errors", action="store_const", const="collect", help=argparse.SUPPRESS)
+
+
+def add_subscription_options(parser: argparse.ArgumentParser) -> None:
+    """--subscriptions, namespaces, --errors, and how to match: --engine, --option, --limit, --residuals."""
+    parser.add_argument(
+        "-s",
+        "--subscriptions",
+        required=True,
+        metavar="FILE",
+        help="ids and XPath expressions: .tsv, .csv, .jsonl, .parquet, a saved matcher or set (.xsift),"
+        " or a table of subscriptions: TABLE[@VERSION]",
+    )
+    add_namespace_options(parser)
+    add_errors_option(parser)
+    parser.add_argument("-e", "--engine", help="see `xsift engines`; default: auto")
     parser.add_argument(
         "-o",
         "--option",
@@ -73,7 +115,6 @@ def add_subscription_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--residuals",
         choices=get_args(Residuals),
-        default="verify",
         help="'refuse' takes only subscriptions that can be indexed whole; default: verify",
     )
     parser.add_argument(
@@ -81,31 +122,31 @@ def add_subscription_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not read the rest of a document once every subscription is decided, nor see what is wrong there",
     )
-    parser.add_argument(
-        "--skip-errors", action="store_true", help="go on without the subscriptions that cannot be used"
-    )
 
 
 def namespaces_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """The --namespace options as a mapping."""
-    pairs = [text.partition("=") for text in arguments.namespace]
-    for prefix, separator, uri in pairs:
-        if not prefix or not separator:
-            raise SubscriptionError(
-                "bad-namespace", f"--namespace {prefix}{separator}{uri} is not PREFIX=URI", hint="e.g. n=urn:news"
-            )
-    return {prefix: uri for prefix, _, uri in pairs}
+    """The --namespace and --namespaces options as one mapping. A prefix with two meanings is an error."""
+    found: dict[str, str] = {}
+    for name in arguments.namespaces:
+        found = combined(found, namespaces_in_file(name))
+    for text in arguments.namespace:
+        if text.lstrip().startswith("{") or len(text.split()) != 1:
+            raise SubscriptionError("bad-namespace", f"--namespace {text} is not PREFIX=URI", hint="e.g. n=urn:news")
+        found = combined(found, namespaces_in_text(text))
+    return found
 
 
 def engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The --option options as a mapping; numbers and true/false become what they look like."""
     options: dict[str, Any] = {}
     for text in arguments.option:
-        name, _, value = text.partition("=")
-        if value in ("true", "True", "false", "False"):
+        name, separator, value = text.partition("=")
+        if not name or not separator:
+            raise XsiftError("bad-option", f"--option {text} is not NAME=VALUE", hint="e.g. cache_bytes=1000000")
+        if value.lower() in ("true", "false"):
             options[name] = value.lower() == "true"
         else:
-            options[name] = int(value) if value.lstrip("-").isdigit() else value
+            options[name] = int(value) if value.removeprefix("-").isdecimal() else value
     return options
 
 
@@ -127,41 +168,37 @@ def limits_of(arguments: argparse.Namespace) -> Limits:
 def matcher_options(arguments: argparse.Namespace) -> MatcherOptions:
     """How to match, as the options say."""
     return MatcherOptions(
-        engine=arguments.engine,
+        engine=arguments.engine or "auto",
         engine_options=engine_options(arguments),
         limits=limits_of(arguments),
-        residuals=arguments.residuals,
+        residuals=arguments.residuals or "verify",
         validate=not arguments.no_validate,
     )
 
 
-def load_subscriptions(arguments: argparse.Namespace) -> tuple[xsift.Subscriptions, int]:
-    """The set that the options name, and how many subscriptions were left out; each of these is reported."""
-    if arguments.subscriptions.endswith(".xsift"):
-        return xsift.Subscriptions.load(arguments.subscriptions), 0
-    rows, namespaces = subscription_rows(arguments.subscriptions, namespaces_of(arguments))
-    subscriptions = xsift.Subscriptions(namespaces=namespaces, residuals=arguments.residuals)
-    failed = subscriptions.add_many(rows, errors="collect")
-    report_failed(failed)
-    if failed and not arguments.skip_errors:
-        raise SubscriptionError(
-            "bad-subscriptions",
-            f"{plural(len(failed), 'subscription')} cannot be used",
-            hint="mend them, or go on without them with --skip-errors",
-        )
-    return subscriptions, len(failed)
+# Subscriptions
 
 
-def subscription_rows(name: str, namespaces: dict[str, str]) -> tuple[pa.Table, dict[str, str]]:
-    """The rows of a file of subscriptions, or of a table at a version (`TABLE[@VERSION]`), and the prefixes that they
-    may use: those given, and those of the table."""
-    if name.removesuffix(".gz").endswith(SUBSCRIPTION_FORMATS) and os.path.isfile(name):
-        return read_subscriptions(name), namespaces
-    table, version = table_named(name) or (None, None)
+@dataclass
+class Loaded:
+    """A matcher, and how many subscriptions were left out because they cannot be used."""
+
+    matcher: xsift.Matcher
+    failed: int = 0
+
+
+def open_subscriptions(name: str, namespaces: Mapping[str, str]) -> SubscriptionFile:
+    """Whatever `-s` names but a saved matcher: the rows of a file, or of a table at a version (`TABLE[@VERSION]`),
+    with errors beside them, and the prefixes that all of them may use: those given, and those of the table."""
+    table, version = (None, None) if is_subscription_file(name) and os.path.isfile(name) else _table_and_version(name)
     if table is None:
-        return read_subscriptions(name), namespaces
+        return read_subscriptions(name, namespaces=namespaces)
     rows = table.as_of(version).select(["id", "xpath", "ordered", "namespaces"])
-    return rows, {**namespaces, **table.namespaces}
+    return SubscriptionFile(name, rows, namespaces=combined(namespaces, table.namespaces))
+
+
+def _table_and_version(name: str) -> tuple[SubscriptionTable | None, int | datetime | None]:
+    return table_named(name) or (None, None)
 
 
 def table_named(name: str) -> tuple[SubscriptionTable, int | datetime | None] | None:
@@ -175,25 +212,67 @@ def table_named(name: str) -> tuple[SubscriptionTable, int | datetime | None] | 
     return SubscriptionTable(place), version
 
 
-def report_failed(failed: Sequence[tuple[str, XsiftError]]) -> None:
-    """Says which subscriptions cannot be used; the first of them, if there are many."""
-    for _, error in failed[:20]:
-        print(f"xsift: {error}", file=sys.stderr)
-    if len(failed) > 20:
-        print(f"xsift: and {len(failed) - 20:,} more", file=sys.stderr)
-
-
-def load_matcher(arguments: argparse.Namespace) -> xsift.Matcher:
-    """The matcher that the options ask for."""
+def load_matcher(arguments: argparse.Namespace) -> Loaded:
+    """The matcher that the options ask for. Subscriptions that cannot be used are reported."""
     options = matcher_options(arguments)
-    if arguments.subscriptions.endswith(".xsift"):
-        try:
-            return xsift.Matcher.load(arguments.subscriptions, limits=options.limits, validate=options.validate)
-        except StorageError as error:
-            if error.code != "a-set":
-                raise
-    subscriptions, _ = load_subscriptions(arguments)
-    return options.matcher(subscriptions)
+    if arguments.subscriptions.endswith(SAVED):
+        return Loaded(_load_saved(arguments, options))
+    found = open_subscriptions(arguments.subscriptions, namespaces_of(arguments))
+    subscriptions = options.subscriptions(found.namespaces)
+    failed = found.located(subscriptions.add_many(found.table, errors="collect"))
+    report_failed(failed, arguments.errors)
+    return Loaded(options.matcher(subscriptions), len(failed))
+
+
+def _load_saved(arguments: argparse.Namespace, options: MatcherOptions) -> xsift.Matcher:
+    """A saved matcher; or one made of a saved set, which leaves the engine open."""
+    name = arguments.subscriptions
+    try:
+        matcher = xsift.Matcher.load(name, limits=options.limits, validate=options.validate)
+    except StorageError as error:
+        if error.code != "a-set":
+            raise
+        check_saved(arguments, ("--namespace", "--namespaces", "--residuals"))
+        return options.matcher(xsift.Subscriptions.load(name))
+    check_saved(arguments)
+    return matcher
+
+
+def check_saved(arguments: argparse.Namespace, decided: Sequence[str] = ()) -> None:
+    """Raises an error if an option is given that a saved matcher cannot follow any more."""
+    given = {
+        "--engine": arguments.engine,
+        "--option": arguments.option,
+        "--namespace": arguments.namespace,
+        "--namespaces": arguments.namespaces,
+        "--residuals": arguments.residuals,
+    }
+    for option, value in given.items():
+        if decided and option not in decided:
+            continue
+        if value:
+            raise XsiftError(
+                "bad-option",
+                f"{option} has no effect on a saved matcher: it was decided when {arguments.subscriptions} was saved",
+                hint="leave it out, or give the subscriptions themselves",
+            )
+
+
+def report_failed(failed: Sequence[XsiftError], errors: str) -> None:
+    """Shows the subscriptions that cannot be used; raises an error if it is not to go on without them."""
+    for error in failed[:REPORTED]:
+        print(f"xsift: {error}", file=sys.stderr)
+    if len(failed) > REPORTED:
+        print(f"xsift: and {len(failed) - REPORTED:,} more; `xsift check` lists all", file=sys.stderr)
+    if failed and errors == "raise":
+        raise SubscriptionError(
+            "bad-subscriptions",
+            f"{plural(len(failed), 'subscription')} cannot be used",
+            hint="mend them, or go on without them: --errors collect",
+        )
+
+
+# For eyes
 
 
 def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from xsift.cli import EXIT_NOTHING, EXIT_OK
+from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_subscription_options, load_matcher
-from xsift.errors import DocumentError
-from xsift.sources.files import read_documents
+from xsift.errors import DocumentError, XsiftError
+from xsift.matching import Matcher
+from xsift.sources.documents import Found, read_documents
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds this subcommand's options."""
-    parser.epilog = "exit code: 0 it matches, or no document was given; 1 it does not; 2 wrong use"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXIT_CODES
     add_subscription_options(parser)
     parser.add_argument("--id", required=True, help="the subscription to explain")
+    parser.add_argument("--record", metavar="NAME", help="cut files into elements of this name, a document each")
+    parser.add_argument("--encoding", help="of the document, whatever it declares")
     parser.add_argument(
         "document", nargs="?", metavar="DOCUMENT", help="the document; without one, the subscription alone"
     )
@@ -22,14 +27,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explains; returns the exit code."""
-    arguments.skip_errors = True
-    matcher = load_matcher(arguments)
+    matcher = load_matcher(arguments).matcher
+    report = matcher.report(arguments.id)
     if arguments.document is None:
-        print(matcher.report(arguments.id))
+        print(report)
         return EXIT_OK
-    document = next(read_documents([arguments.document]))
-    if isinstance(document, DocumentError):
-        raise document
-    explanation = matcher.explain(document, arguments.id)
+    documents = read_documents(
+        [arguments.document], encoding=arguments.encoding, record=arguments.record, limits=matcher.limits
+    )
+    outcomes = {_explain(matcher, arguments.id, document) for document in documents}
+    return EXIT_BROKEN if EXIT_BROKEN in outcomes else min(outcomes, default=EXIT_NOTHING)
+
+
+def _explain(matcher: Matcher, id: str, document: Found) -> int:
+    try:
+        if isinstance(document, DocumentError):
+            raise document
+        explanation = matcher.explain(document, id)
+    except XsiftError as error:
+        print(f"{document.label}: {error}", file=sys.stderr)
+        return EXIT_BROKEN
     print(explanation)
     return EXIT_OK if explanation.matched else EXIT_NOTHING

@@ -165,7 +165,7 @@ def _sample(arguments: argparse.Namespace, parameters: SubscriptionParameters) -
     """The documents that a selectivity is measured with."""
     if arguments.sample_from:
         from xsift.errors import DocumentError
-        from xsift.sources.files import read_documents
+        from xsift.sources.documents import read_documents
 
         found = []
         for source in read_documents(arguments.sample_from):

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import IO, Any
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-import pyarrow as pa
-import pyarrow.parquet
+from tqdm import tqdm
 
 import xsift
-from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, load_matcher, plural, progress
-from xsift.matching import Document, Node
-from xsift.sources.files import read_documents
+from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
+from xsift.cli.common import Loaded, add_subscription_options, load_matcher, plural, positive
+from xsift.cli.output import FORMATS, Result, Writer, open_writer, output_format
+from xsift.errors import DocumentError, XsiftError
+from xsift.matching import Document
+from xsift.sources.documents import DocumentSources, Found
 
-EPILOG = """\
-output:
-  text      a line for each match: document, tab, subscription; with --nodes also the path, and the bytes first-last
-  jsonl     a line for each document: {"document", "matches"}, or {"document", "error"}; "failures" names
-            subscriptions that could not be decided on it
+EPILOG = f"""\
+documents: files, .gz .bz2 .xz .zst files, folders, globs, .zip and .tar archives, .jsonl and .parquet with a column
+  xml, or - for standard input: one document, JSON Lines, or documents with NULs between them (-0)
+
+kind:
+  matches   which subscriptions each document satisfies (the default)
+  rows      the same, a row a match
+  nodes     a row a matched node: path, element number, bytes, and the fragment, which stands alone
+
+format:
+  text      a line a match: document, tab, subscription; with --kind nodes also the path, and the bytes first-last
+  csv       the same with a header, and with the fragments
+  jsonl     an object a row, errors included
   parquet   the same in columns; needs --output
 
-exit code: 0 something matched; 1 nothing did; 2 wrong use, or subscriptions that cannot be used;
-  3 some document was broken, or some subscription could not be decided on one (each is reported on standard error;
-  all others are matched)
-"""
+{EXIT_CODES}
+docs/command-line.md says it all."""
+
+BATCH = 64  # documents that a thread is given at a time
+HINTED_SUBSCRIPTIONS = 50  # of which it is looked for why none matched
+HINTED_BYTES = 16 << 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,16 +46,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     add_subscription_options(parser)
+    parser.add_argument("documents", nargs="+", metavar="DOCUMENT", help="what to match; see below")
+    parser.add_argument("--record", metavar="NAME", help="cut files into elements of this name, a document each")
+    parser.add_argument("--encoding", help="of the documents, whatever they declare")
     parser.add_argument(
-        "documents",
-        nargs="+",
-        metavar="DOCUMENT",
-        help="files, folders, globs, .zip and .tar archives, .gz files, .jsonl, .parquet, or - for standard input",
+        "-0", "--null", action="store_true", help="standard input has documents with NULs between them"
     )
-    parser.add_argument("--nodes", action="store_true", help="also say which nodes each subscription selects")
-    parser.add_argument("--format", choices=["text", "jsonl", "parquet"], help="default: by --output's name, or text")
+    parser.add_argument(
+        "--kind", choices=["matches", "rows", "nodes"], default="matches", help="what is told; see below"
+    )
+    parser.add_argument("--nodes", dest="kind", action="store_const", const="nodes", help=argparse.SUPPRESS)
+    parser.add_argument("--format", choices=FORMATS, help="default: by --output's name, or text")
     parser.add_argument("--output", metavar="FILE", help="where to write; default: standard output")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="match on N threads; default: 1")
+    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="match on N threads; default: 1")
     parser.add_argument("--save", metavar="FILE", help="also save the compiled matcher (.xsift), for the next time")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
 
@@ -54,149 +66,168 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Matches; returns the exit code."""
     started = time.perf_counter()
-    matcher = load_matcher(arguments)
+    format = output_format(arguments.format, arguments.output)
+    _check_encoding(arguments.encoding)
+    loaded = load_matcher(arguments)
     if arguments.save:
-        matcher.save(arguments.save)
+        _save(loaded.matcher, arguments.save)
     ready = time.perf_counter()
-    outcome = _Outcome()
-    results = _results(matcher, arguments, outcome)
-    _writer(arguments)(progress(results, "documents", quiet=arguments.quiet), arguments)
+    sources = DocumentSources(
+        arguments.documents,
+        encoding=arguments.encoding,
+        record=arguments.record,
+        null_separated=arguments.null,
+        limits=loaded.matcher.limits,
+    )
+    outcome = _Outcome(loaded, sources)
+    writer = open_writer(arguments.kind, format, arguments.output)
+    try:
+        _match_all(loaded.matcher, sources, writer, outcome, arguments)
+    finally:
+        writer.close()
     if not arguments.quiet:
-        _summarise(outcome, matcher, ready - started, time.perf_counter() - ready)
-    if outcome.broken or outcome.undecided:
-        return EXIT_BROKEN
-    return EXIT_OK if outcome.matches else EXIT_NOTHING
+        outcome.summarise(ready - started, time.perf_counter() - ready)
+    return outcome.exit_code()
+
+
+def _check_encoding(encoding: str | None) -> None:
+    """Raises an error if nobody knows the encoding; whether XML can be in it, each document tells."""
+    try:
+        "".encode(encoding or "utf-8")
+    except LookupError:
+        raise XsiftError("bad-option", f"--encoding {encoding} is not known", hint="e.g. cp1252") from None
+
+
+def _save(matcher: xsift.Matcher, path: str) -> None:
+    try:
+        matcher.save(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise XsiftError("unwritable-file", f"{path} cannot be written: {reason}") from error
+
+
+def _match_all(
+    matcher: xsift.Matcher, sources: DocumentSources, writer: Writer, outcome: _Outcome, arguments: argparse.Namespace
+) -> None:
+    """Matches batch by batch; after each, those who read the output can see it."""
+    threads = arguments.threads
+    shown = sys.stderr.isatty() and not arguments.quiet
+    total = sources.total_bytes() if shown else None
+    with (
+        ThreadPoolExecutor(threads) as pool,
+        tqdm(total=total, unit="B", unit_scale=True, delay=1, leave=False, disable=not shown) as bar,
+    ):
+        for batch in sources.batches(BATCH * threads):
+            outcome.remember(batch)
+            results = (
+                _with_nodes(matcher, batch, pool) if arguments.kind == "nodes" else _with_ids(matcher, batch, threads)
+            )
+            for result in results:
+                outcome.note(result)
+                writer.write(result)
+            writer.flush()
+            bar.set_postfix_str(plural(outcome.documents, "document"), refresh=False)
+            bar.update(min(sources.meter.done, total or sources.meter.done) - bar.n)
+
+
+def _with_ids(matcher: xsift.Matcher, batch: list[Found], threads: int) -> Iterator[Result]:
+    for match in matcher.match_many(batch, threads=threads):
+        label = match.label or ""
+        if match.error is not None:
+            yield Result(label, error=match.error, failures=match.failures)
+        else:
+            yield Result(label, match.ids, failures=match.failures)
+
+
+def _with_nodes(matcher: xsift.Matcher, batch: list[Found], pool: ThreadPoolExecutor) -> Iterator[Result]:
+    def select(document: Found) -> Result:
+        failures: dict[str, XsiftError] = {}
+        try:
+            if isinstance(document, DocumentError):
+                raise document
+            nodes = matcher.select(document, fragments=True, failures=failures)
+        except DocumentError as error:
+            return Result(document.label or "", error=error)
+        return Result(document.label or "", list(nodes), nodes, failures=failures)
+
+    return pool.map(select, batch)
 
 
 class _Outcome:
-    """What is counted on the way."""
+    """What is counted on the way, and said in the end."""
 
-    documents = matches = broken = undecided = 0
+    def __init__(self, loaded: Loaded, sources: DocumentSources) -> None:
+        self.documents = self.matches = self.broken = self.undecided = 0
+        self._loaded = loaded
+        self._sources = sources
+        self._sample: Document | None = None
 
-    def note(self, result: dict[str, Any]) -> dict[str, Any]:
+    def remember(self, batch: list[Found]) -> None:
+        """Keeps the first document that can be read again, to look at if nothing matches."""
+        if self._sample is None and not self.matches:
+            self._sample = next(
+                (found for found in batch if isinstance(found, Document) and not hasattr(found.source, "read")), None
+            )
+
+    def note(self, result: Result) -> None:
+        """Counts a result, and reports what went wrong."""
         self.documents += 1
-        self.matches += len(result.get("matches", ()))
-        if "error" in result:
+        self.matches += len(result.matches)
+        if self.matches:
+            self._sample = None
+        if result.error is not None:
             self.broken += 1
-            error = result["error"]
-            where = f"{error['line']}:{error['column']}:" if error["line"] else ""
-            print(f"{result['document']}:{where} {error['message']} [{error['code']}]", file=sys.stderr)
-        for id, error in result.get("failures", {}).items():
+            print(_told(result.document, result.error), file=sys.stderr)
+        for id, failure in result.failures.items():
             self.undecided += 1
-            print(f"{result['document']}: subscription {id}: {error['message']} [{error['code']}]", file=sys.stderr)
-        return result
+            print(f"{result.document}: subscription {id}: {failure.message} [{failure.code}]", file=sys.stderr)
 
+    def exit_code(self) -> int:
+        """What the process is to exit with."""
+        if self.broken or self.undecided or self._loaded.failed:
+            return EXIT_BROKEN
+        return EXIT_OK if self.matches else EXIT_NOTHING
 
-def _results(matcher: xsift.Matcher, arguments: argparse.Namespace, outcome: _Outcome) -> Iterator[dict[str, Any]]:
-    documents = read_documents(arguments.documents)
-    make = _with_nodes if arguments.nodes else _with_ids
-    for batch in iter(lambda: list(islice(documents, 64 * arguments.threads)), []):
-        for result in make(matcher, batch, arguments.threads):
-            yield outcome.note(result)
-
-
-Documents = list[Document | xsift.DocumentError]
-
-
-def _with_ids(matcher: xsift.Matcher, batch: Documents, threads: int) -> Iterator[dict[str, Any]]:
-    for match in matcher.match_many(batch, threads=threads):
-        if match.error is not None:
-            yield _broken(match.label, match.error)
-        else:
-            yield {"document": match.label, "matches": match.ids, **_failures(match.failures)}
-
-
-def _with_nodes(matcher: xsift.Matcher, batch: Documents, threads: int) -> Iterator[dict[str, Any]]:
-    for document in batch:
-        failures: dict[str, xsift.XsiftError] = {}
-        try:
-            if isinstance(document, xsift.DocumentError):
-                raise document
-            selected = matcher.select(document, failures=failures)
-        except xsift.DocumentError as error:
-            yield _broken(document.label, error)
-            continue
-        nodes = {id: [_node(node) for node in nodes] for id, nodes in selected.items()}
-        yield {"document": document.label, "matches": list(selected), "nodes": nodes, **_failures(failures)}
-
-
-def _failures(failures: Mapping[str, xsift.XsiftError]) -> dict[str, Any]:
-    """Subscriptions that could not be decided; nothing if there are none."""
-    told = {id: {"code": error.code, "message": error.message} for id, error in failures.items()}
-    return {"failures": told} if told else {}
-
-
-def _node(node: Node) -> dict[str, Any]:
-    return {"path": node.path, "number": node.number, "start": node.start, "end": node.end}
-
-
-def _broken(name: str | None, error: xsift.XsiftError) -> dict[str, Any]:
-    position = {part: getattr(error, part, 0) for part in ("line", "column", "offset")}
-    return {"document": name, "error": {"code": error.code, "message": error.message, **position}}
-
-
-def _writer(arguments: argparse.Namespace) -> Callable[[Iterable[dict[str, Any]], argparse.Namespace], None]:
-    kind = arguments.format
-    if kind is None:
-        endings = {".jsonl": "jsonl", ".parquet": "parquet"}
-        kind = next((kind for ending, kind in endings.items() if (arguments.output or "").endswith(ending)), "text")
-    if kind == "parquet" and not arguments.output:
-        raise xsift.XsiftError(
-            "no-output", "Parquet cannot be written to standard output", hint="name a file: --output"
+    def summarise(self, build_seconds: float, match_seconds: float) -> None:
+        """Says what was done, what was not, and, if nothing matched, perhaps why."""
+        matcher, sources = self._loaded.matcher, self._sources
+        parts = [plural(self.documents, "document")]
+        parts += [f"{self.broken:,} broken"] if self.broken else []
+        parts += [f"{self.undecided:,} not decided"] if self.undecided else []
+        parts += [plural(self.matches, "match")]
+        left_out = f" ({self._loaded.failed:,} cannot be used)" if self._loaded.failed else ""
+        print(
+            f"{', '.join(parts)}, {plural(len(matcher), 'subscription')}{left_out} on engine {matcher.engine}: "
+            f"{build_seconds:.2f} s to build, {match_seconds:.2f} s to match",
+            file=sys.stderr,
         )
-    return {"text": _write_text, "jsonl": _write_jsonl, "parquet": _write_parquet}[kind]
+        if sources.passed_over:
+            names = ", ".join(sources.passed_over_names)
+            more = ", …" if sources.passed_over > len(sources.passed_over_names) else ""
+            print(f"{plural(sources.passed_over, 'file')} passed over, no XML: {names}{more}", file=sys.stderr)
+        for hint in self._hints():
+            print(f"nothing matched: {hint}", file=sys.stderr)
+
+    def _hints(self) -> list[str]:
+        """Why nothing matched, if a subscription asks for names that are there in another namespace."""
+        if self.matches or self._sample is None:
+            return []
+        hints: dict[str, None] = {}
+        matcher = self._loaded.matcher
+        try:
+            document = self._sample.loaded(HINTED_BYTES)
+            for id in matcher.ids[:HINTED_SUBSCRIPTIONS].to_pylist():
+                for hint in matcher.explain(document, id).hints:
+                    hints.setdefault(f"subscription {id}: {hint}")
+                if hints:
+                    break  # one says it all
+        except XsiftError:
+            return []
+        return list(hints)
 
 
-def _open(arguments: argparse.Namespace) -> IO[str]:
-    return open(arguments.output, "w", encoding="utf-8") if arguments.output else sys.stdout
-
-
-def _write_text(results: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
-    file = _open(arguments)
-    for result in results:
-        for id in result.get("matches", ()):
-            if not arguments.nodes:
-                file.write(f"{result['document']}\t{id}\n")
-            for node in result.get("nodes", {}).get(id, ()):
-                file.write(f"{result['document']}\t{id}\t{node['path']}\t{node['start']}-{node['end']}\n")
-    file.flush()
-
-
-def _write_jsonl(results: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
-    file = _open(arguments)
-    for result in results:
-        file.write(json.dumps(result, ensure_ascii=False) + "\n")
-    file.flush()
-
-
-def _write_parquet(results: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
-    error = [(name, pa.string() if name in ("code", "message") else pa.int64()) for name in _ERROR_FIELDS]
-    fields = [("document", pa.string()), ("matches", pa.list_(pa.string())), ("error", pa.struct(error))]
-    if arguments.nodes:
-        node = [("path", pa.string()), ("number", pa.int64()), ("start", pa.int64()), ("end", pa.int64())]
-        fields.insert(2, ("nodes", pa.map_(pa.string(), pa.list_(pa.struct(node)))))
-    fields.append(("failures", pa.map_(pa.string(), pa.struct([("code", pa.string()), ("message", pa.string())]))))
-    schema = pa.schema(fields)
-    remaining = iter(results)
-    with pyarrow.parquet.ParquetWriter(arguments.output, schema) as writer:
-        for batch in iter(lambda: list(islice(remaining, 4096)), []):
-            writer.write_table(pa.Table.from_pylist([_with_maps(row) for row in batch], schema))
-
-
-def _with_maps(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its maps as Arrow takes them."""
-    return {name: list(value.items()) if name in ("nodes", "failures") else value for name, value in row.items()}
-
-
-_ERROR_FIELDS = ("code", "message", "line", "column", "offset")
-
-
-def _summarise(outcome: _Outcome, matcher: xsift.Matcher, build_seconds: float, match_seconds: float) -> None:
-    broken = f", {outcome.broken:,} broken" if outcome.broken else ""
-    broken += f", {outcome.undecided:,} not decided" if outcome.undecided else ""
-    print(
-        f"{plural(outcome.documents, 'document')}{broken}, {plural(outcome.matches, 'match')}, "
-        f"{plural(len(matcher), 'subscription')} on engine {matcher.engine}: "
-        f"{build_seconds:.2f} s to build, {match_seconds:.2f} s to match",
-        file=sys.stderr,
-    )
+def _told(document: str, error: XsiftError) -> str:
+    line, column = getattr(error, "line", 0), getattr(error, "column", 0)
+    where = f"{line}:{column}:" if line else ""
+    told = error.message if error.message.startswith(document) else f"{document}:{where} {error.message}"
+    return f"{told}: {error.hint} [{error.code}]" if error.hint else f"{told} [{error.code}]"

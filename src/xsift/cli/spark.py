@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
+from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import (
     add_subscription_options,
+    check_saved,
     matcher_options,
     namespaces_of,
+    open_subscriptions,
     plural,
-    subscription_rows,
+    positive,
+    report_failed,
     table_named,
 )
-from xsift.errors import SubscriptionError, XsiftError
+from xsift.errors import XsiftError
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -31,11 +34,12 @@ if TYPE_CHECKING:
     from xsift.spark import Compiled
     from xsift.tables import SubscriptionTable
 
-EPILOG = """\
-documents: a folder or glob of files, a document each; with --record NAME large files, cut into a document for each
-  element of that name; .parquet and .jsonl with a column `xml`
-"""
-FILE_COLUMNS = "path string, modificationTime timestamp, length bigint, content binary"
+EPILOG = f"""\
+documents: files, folders with all that is below them, globs; a document each, .zip and .tar archives unpacked, .gz
+  .bz2 .xz .zst decompressed; with --record NAME large files, cut into a document for each element of that name;
+  .parquet and .jsonl with a column `xml`
+
+{EXIT_CODES}"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +62,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         subparser.add_argument("--remote", metavar="sc://HOST", help="a Spark Connect server, instead of --master")
         subparser.add_argument("--driver-memory", default="1g", help="default: 1g")
         subparser.add_argument("--quiet", action="store_true", help="no progress, no summary")
-    match.add_argument("--shards", type=int, metavar="N", help="split the subscriptions; default: by their memory")
+    match.add_argument(
+        "--shards", type=positive, metavar="N", help="split the subscriptions; default: by their memory"
+    )
     match.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
     stream.add_argument("--checkpoint", required=True, metavar="FOLDER", help="where to note how far the stream got")
     stream.add_argument("--dead-letters", metavar="FOLDER", help="where to write broken documents")
@@ -75,6 +81,9 @@ _KIND_HELP = "a row a document (the default), a row a match, or a row a matched 
 
 def run(arguments: argparse.Namespace) -> int:
     """Matches on Spark; returns the exit code."""
+    from xsift.spark.requirements import require_pyspark
+
+    require_pyspark()
     from pyspark.errors import PySparkException
 
     from xsift.spark import make_session, register_sources
@@ -154,7 +163,7 @@ def _match(spark: SparkSession, arguments: argparse.Namespace) -> int:
     matched = match_documents(
         documents,
         subscriptions=compiled,
-        output=arguments.kind,
+        kind=arguments.kind,
         keep_xml=arguments.keep_xml,
         id=_label(documents),
         limits=options.limits,
@@ -169,7 +178,7 @@ def _match(spark: SparkSession, arguments: argparse.Namespace) -> int:
             f"{ready - started:.2f} s to build, {finished - ready:.2f} s to match and write",
             file=sys.stderr,
         )
-    if broken:
+    if broken or arguments.failed:
         return EXIT_BROKEN
     return EXIT_OK if matches else EXIT_NOTHING
 
@@ -193,7 +202,7 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
         sink=DeltaSink(arguments.output) if arguments.delta else arguments.output,
         checkpoint=arguments.checkpoint,
         dead_letters=arguments.dead_letters,
-        output=arguments.kind,
+        kind=arguments.kind,
         keep_xml=arguments.keep_xml,
         **_matching(arguments),
         limits=options.limits,
@@ -249,30 +258,28 @@ def _matching(arguments: argparse.Namespace) -> dict[str, Any]:
 def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
     from xsift.spark import compile_subscriptions
 
-    source, namespaces = arguments.subscriptions, namespaces_of(arguments)
-    if not source.endswith(".xsift"):
-        source, namespaces = subscription_rows(source, namespaces)
-    compiled = compile_subscriptions(
-        spark,
-        source,
-        namespaces=namespaces,
-        **_matching(arguments),
-        errors="collect",
-        shards=getattr(arguments, "shards", None),
-    )
-    for _, error in compiled.failed[:20]:
-        print(f"xsift: {error}", file=sys.stderr)
-    if compiled.failed and not arguments.skip_errors:
-        count = plural(len(compiled.failed), "subscription")
-        hint = "mend them, or go on without them with --skip-errors"
-        raise SubscriptionError("bad-subscriptions", f"{count} cannot be used", hint=hint)
+    options: dict[str, Any] = {"errors": "collect", "shards": getattr(arguments, "shards", None)}
+    failed: list[XsiftError] = []
+    if arguments.subscriptions.endswith(".xsift"):
+        check_saved(arguments)
+        compiled = compile_subscriptions(spark, arguments.subscriptions, **options)
+    else:
+        found = open_subscriptions(arguments.subscriptions, namespaces_of(arguments))
+        compiled = compile_subscriptions(
+            spark, found.table, namespaces=found.namespaces, **_matching(arguments), **options
+        )
+        failed = found.located(compiled.failed)
+        report_failed(failed, arguments.errors)
     if not arguments.quiet:
         print(compiled, file=sys.stderr)
+    arguments.failed = len(failed)
     return compiled
 
 
 def _documents(spark: SparkSession, arguments: argparse.Namespace, *, streaming: bool) -> DataFrame:
     """The documents, in a column `xml`."""
+    from xsift.spark.files import read_files
+
     source, reader = arguments.documents, spark.readStream if streaming else spark.read
     if arguments.record:
         return reader.format("xsift").option("record", arguments.record).load(source)
@@ -281,9 +288,7 @@ def _documents(spark: SparkSession, arguments: argparse.Namespace, *, streaming:
             if streaming:
                 reader = reader.schema(spark.read.format(kind).load(source).schema)
             return reader.format(kind).load(source)
-    files = reader.format("binaryFile").schema(FILE_COLUMNS).load(source)
-    arrived = ["modificationTime as arrived"] if streaming else []
-    return files.selectExpr("path as document", "content as xml", *arrived)
+    return read_files(spark, source, streaming=streaming, limits=matcher_options(arguments).limits)
 
 
 def _label(documents: DataFrame) -> str | None:

@@ -14,17 +14,18 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from xsift.cli import EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import namespaces_of, plural, report_failed
+from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
+from xsift.cli.common import add_errors_option, add_namespace_options, namespaces_of, plural, report_failed
 from xsift.errors import SubscriptionError, XPathError, XsiftError
-from xsift.sources.files import read_subscriptions
+from xsift.sources.subscriptions import read_subscriptions
 from xsift.tables import SubscriptionTable, split_version
 
 EPILOG = """\
 a table is a folder or a URL (s3://…, gs://…, abfss://…), which `add` and `import` make if it is not there; where a
 version can be chosen it is written behind it: alerts@12, or alerts@2030-01-31T12:00 for the one of that time
 
-exit code: 0 done; 1 there was nothing to list, or nothing is different; 2 wrong use, and nothing was changed
+exit code: 0 done; 1 there was nothing to list, or nothing is different; 2 wrong use, and nothing was changed;
+  3 done without the subscriptions that cannot be used; 4 could not be done, and nothing was changed
 """
 TABLE = {"metavar": "TABLE", "help": "a folder or URL"}
 AT = {"metavar": "TABLE[@VERSION]", "help": "a folder or URL, and perhaps a version or time"}
@@ -49,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "file", help=".tsv, .csv, .jsonl or .parquet; other columns than id, xpath and ordered stay too"
     )
     bring.add_argument("--replace", action="store_true", help="make the file the whole set: what it has not, goes")
-    bring.add_argument("--skip-errors", action="store_true", help="go on without those that cannot be used")
+    add_errors_option(bring, default="raise")
 
     remove = actions.add_parser("remove", help="remove subscriptions")
     remove.add_argument("table", **TABLE)  # type: ignore[arg-type]
@@ -86,14 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="only those; may be given several times",
         )
     for subparser in (add, bring):
-        subparser.add_argument(
-            "-n",
-            "--namespace",
-            action="append",
-            default=[],
-            metavar="PREFIX=URI",
-            help="a prefix for the whole table",
-        )
+        add_namespace_options(subparser)
     for subparser in (add, bring, remove):
         subparser.add_argument("--user", help="who the history names; default: you")
         subparser.add_argument("--if-version", type=int, metavar="N", help="only if the table is at this version")
@@ -158,20 +152,25 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    rows = read_subscriptions(arguments.file, all_columns=True)
+    found = read_subscriptions(arguments.file, namespaces=namespaces_of(arguments), all_columns=True)
+    rows = found.table.drop_columns(["line"])
     table = _opened(arguments, create=True)
     change = table.replace if arguments.replace else table.add
-    if arguments.skip_errors:
-        report_failed(change(rows, errors="collect", if_version=arguments.if_version))
-        return _told(table)
+    if arguments.errors == "collect":
+        failed = found.located(change(rows, errors="collect", if_version=arguments.if_version))
+        report_failed(failed, arguments.errors)
+        _told(table)
+        return EXIT_BROKEN if failed else EXIT_OK
     try:
+        if found.errors:
+            raise found.errors[0]
         change(rows, if_version=arguments.if_version)
     except (SubscriptionError, XPathError) as error:
         print(f"xsift: {error}", file=sys.stderr)
         raise SubscriptionError(
             "bad-subscriptions",
             "nothing was changed",
-            hint="mend this row (`xsift check FILE` lists all such), or leave it out with --skip-errors",
+            hint="mend this row (`xsift check FILE` lists all such), or leave it out with --errors collect",
         ) from error
     return _told(table)
 

@@ -11,7 +11,7 @@ __all__ = ["FAULTS", "LONE_SURROGATE", "document_error"]
 
 LONE_SURROGATE = 1015
 
-_RAISE = "raise Limits({}=…) if the document can be trusted"
+_RAISE = "raise Limits({0}=…), --limit {0}=… on the command line, if the document can be trusted"
 
 # number -> (code, message, hint)
 FAULTS: dict[int, tuple[str, str, str]] = {

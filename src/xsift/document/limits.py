@@ -40,7 +40,8 @@ class Limits:
                         an error of the subscription, not of the document.
     result_bytes        what `select`, `tuples` or `explain` may give for one document, all subscriptions together (code
                         "result-too-large"): 256 for a node and the bytes of its path, 64 for a tuple and 40 for each
-                        of its numbers. An error of the subscriptions that find no room any more.
+                        of its numbers; for fragments their own length, counted apart. An error of the
+                        subscriptions that find no room any more.
     """
 
     depth: int = 1000

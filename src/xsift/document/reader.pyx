@@ -48,6 +48,7 @@ from xsift.native.types cimport int32_t, int64_t
 
 from xsift.document.encodings import character_table, proper_name, utf8
 from xsift.document.faults import document_error
+from xsift.document.open_elements import MOST_BYTES, name_open_element
 from xsift.document.limits import Limits
 
 cdef extern from "handover.hpp":
@@ -642,7 +643,20 @@ cdef class Reader(EventSource):
             elif number == XML_ERROR_NO_ELEMENTS and state.elements:
                 number = FAULT_TRUNCATED
             stop(state, number)  # for the place
-        return document_error(state.fault, state.fault_line, state.fault_column + 1, max(state.fault_offset, 0))
+        error = document_error(state.fault, state.fault_line, state.fault_column + 1, max(state.fault_offset, 0))
+        self._name_open_element(error)
+        return error
+
+    def _name_open_element(self, error):
+        """Says which element was open, if the document, or its file, can be read again."""
+        encoding = None if self.encoding_name == NULL else (<bytes>self.encoding_name).decode("ascii", "replace")
+        if not self.from_file:
+            name_open_element(error, <const char[:self.length]>self.data if self.length else b"", encoding)
+        elif self.owns_source and self.source.seekable():
+            self.source.seek(0)
+            name_open_element(error, self.source.read(min(error.offset + 200, MOST_BYTES)), encoding)
+        elif hasattr(self.source, "first_bytes"):
+            name_open_element(error, self.source.first_bytes(min(error.offset + 200, MOST_BYTES)), encoding)
 
 
 cdef inline bint is_utf8(const char* name) noexcept nogil:

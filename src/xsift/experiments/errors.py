@@ -13,6 +13,3 @@ class ExperimentError(XsiftError):
     def __init__(self, code: str, message: str, *, place: str = "", hint: str = "") -> None:
         super().__init__(code, message, hint=hint)
         self.place = place
-
-    def __str__(self) -> str:
-        return f"{self.place}: {super().__str__()}" if self.place else super().__str__()

@@ -38,6 +38,11 @@ class DocumentViews:
         evaluator.begin(document.source, document.encoding)
 
     @property
+    def document(self) -> Document:
+        """The document itself."""
+        return self._document
+
+    @property
     def elements(self) -> DocumentTree:
         """The elements, with their positions and names."""
         if self._elements is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xsift.engines.evaluation import Evaluation
 from xsift.matching.evaluation import Decider, DocumentViews
+from xsift.matching.namespace_hints import NamespaceHints
 from xsift.matching.results import Explanation, Node, StepReport, SubscriptionReport
 from xsift.matching.rows import Rows
 from xsift.matching.selection import Selector
@@ -37,8 +38,9 @@ def explain_row(
     """Why a row matched a document, or where it stopped."""
     meaning = rows.compiled(row, symbols)
     evaluations = [Evaluation(pattern, views.elements, steps) for pattern in meaning.patterns]
+    names = NamespaceHints(views.elements, symbols)
     patterns = [
-        (str(pattern), _reports(pattern, evaluation))
+        (str(pattern), _reports(pattern, evaluation, names))
         for pattern, evaluation in zip(meaning.patterns, evaluations, strict=True)
     ]
     passed = meaning.always or any(evaluation.matches() for evaluation in evaluations)
@@ -55,7 +57,7 @@ def explain_row(
     return Explanation(rows.id(row), rows.text(row), passed, patterns, evaluated, residual, nodes)
 
 
-def _reports(pattern: Pattern, evaluation: Evaluation) -> list[StepReport]:
+def _reports(pattern: Pattern, evaluation: Evaluation, names: NamespaceHints) -> list[StepReport]:
     """How far each step got."""
     reports: list[StepReport] = []
     depths: list[int] = []
@@ -65,5 +67,6 @@ def _reports(pattern: Pattern, evaluation: Evaluation) -> list[StepReport]:
         depths.append(depths[parent] + 1 if parent >= 0 else 0)
         name = pattern.symbols.text(symbol)
         text = f"[{name}]" if is_condition else ("//" if axis != CHILD else "/") + name
-        reports.append(StepReport(text, depths[-1], found, satisfied))
+        hint = "" if found or is_condition else names.of(symbol)
+        reports.append(StepReport(text, depths[-1], found, satisfied, hint))
     return reports

@@ -27,6 +27,7 @@ from xsift.errors import DocumentError, FailureWarning, StorageError, Subscripti
 from xsift.matching import storage
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
+from xsift.matching.fragments import Fragments
 from xsift.matching.results import NO_FAILURES, ArrayMatches, Explanation, Match, Node, SubscriptionReport
 from xsift.matching.row_evaluator import RowEvaluator
 from xsift.matching.rows import Rows
@@ -267,14 +268,21 @@ class Matcher:
         self,
         document: DocumentSource,
         *,
+        fragments: bool = False,
         encoding: str | None = None,
         failures: dict[str, XsiftError] | None = None,
     ) -> dict[str, list[Node]]:
         """For each subscription that a document matches, the nodes that it selects, in document order. Errors and
         `failures` are those of `match`.
+
+        With `fragments=True` each node has its element as text that stands alone: with the namespaces and the
+        xml:lang, xml:base and xml:space that are in scope.
         """
         with self._closer_look(document, encoding) as (rows, views, failed):
             nodes, more = self._selector.select(rows, views)
+            if fragments and nodes:
+                nodes, cut = _with_fragments(nodes, Fragments(views.document, views.elements, self.limits))
+                more |= cut
             self._report(failed | more, failures)
         return {self._rows.id(row): found for row, found in nodes.items()}
 
@@ -475,6 +483,20 @@ class _Desk:
     def views(self, document: Document) -> DocumentViews:
         """A document for whoever looks closer."""
         return DocumentViews(document, self.evaluator, lambda it: DocumentTree(self.events(it)))
+
+
+def _with_fragments(
+    nodes: Mapping[int, list[Node]], fragments: Fragments
+) -> tuple[dict[int, list[Node]], dict[int, XsiftError]]:
+    """The nodes of each row with their fragments, and errors of rows whose fragments are too many."""
+    found: dict[int, list[Node]] = {}
+    failures: dict[int, XsiftError] = {}
+    for row, selected in nodes.items():
+        try:
+            found[row] = [node._replace(fragment=fragments.text(node.element)) for node in selected]
+        except SubscriptionError as error:
+            failures[row] = error
+    return found, failures
 
 
 def saved_symbols(symbols: Symbols) -> dict[str, npt.NDArray[Any]]:

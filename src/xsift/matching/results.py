@@ -19,15 +19,25 @@ __all__ = ["ArrayMatches", "Explanation", "Match", "Node", "StepReport", "Subscr
 class Node(NamedTuple):
     """A node that a subscription selects.
 
-    For an element, `number` counts elements from 1 in document order, and document[start:end] is the element. An
-    attribute, a text, a comment or a processing instruction is reported with the number and the bytes of the
-    element that carries it.
+    For an element, `element` is its number, counted from 1 in document order, and document[start:end] is the element.
+    An attribute, a text, a comment or a processing instruction is reported with the number and the bytes of the
+    element that carries it. `fragment` is that element as text that stands alone, if it was asked for.
     """
 
     path: str
-    number: int
+    element: int
     start: int
     end: int
+    fragment: str | None = None
+
+    @property
+    def number(self) -> int:
+        """The element's number, by its older name."""
+        return self.element
+
+    def __repr__(self) -> str:
+        fragment = "" if self.fragment is None else f", fragment={self.fragment!r}"
+        return f"Node(path={self.path!r}, element={self.element}, start={self.start}, end={self.end}{fragment})"
 
 
 NO_FAILURES: Mapping[str, XsiftError] = MappingProxyType({})
@@ -164,10 +174,13 @@ class StepReport:
     """Elements with this name at a place that the steps above allow."""
     satisfied: int
     """Those of them that also have all that the pattern asks for below."""
+    hint: str = ""
+    """Where the name is, if not here: in another namespace."""
 
     def __str__(self) -> str:
         mark = "✓" if self.satisfied else "✗"
-        return f"{mark} {'  ' * self.depth}{self.step}: {self.found} found, {self.satisfied} satisfied"
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{mark} {'  ' * self.depth}{self.step}: {self.found} found, {self.satisfied} satisfied{hint}"
 
 
 @dataclass(frozen=True)
@@ -183,6 +196,11 @@ class Explanation:
     residual: str = ""
     nodes: list[Node] = field(default_factory=list)
 
+    @property
+    def hints(self) -> list[str]:
+        """What the steps that found nothing say: that the name is there in another namespace."""
+        return list(dict.fromkeys(step.hint for _, steps in self.patterns for step in steps if step.hint))
+
     def __str__(self) -> str:
         lines = [f"{self.id}: {self.xpath}", "matches" if self.matched else "does not match"]
         for pattern, steps in self.patterns:
@@ -191,6 +209,6 @@ class Explanation:
         if self.evaluated is not None:
             lines.append(f"  evaluated: {self.residual} is {'true' if self.evaluated else 'false'}")
         lines += [
-            f"  selects {node.path} (element {node.number}, bytes {node.start} to {node.end})" for node in self.nodes
+            f"  selects {node.path} (element {node.element}, bytes {node.start} to {node.end})" for node in self.nodes
         ]
         return "\n".join(lines)

@@ -77,6 +77,7 @@ cdef class Rows:
                             text_at[i + 1] - text_at[i], compiler, is_ordered[i], mapping, refuse_residuals)
             except (XPathError, SubscriptionError) as error:
                 error.id = ids[i].as_py()
+                error.row = i
                 if not collect:
                     raise
                 errors.append((error.id, error))

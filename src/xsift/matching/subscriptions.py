@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xsift.document import Limits
-from xsift.errors import StorageError, SubscriptionError, XsiftError
+from xsift.errors import StorageError, SubscriptionError, XPathError, XsiftError
 from xsift.matching import storage
 from xsift.matching.explanation import report_row
 from xsift.matching.matcher import Matcher, restored_symbols, saved_symbols
@@ -108,41 +108,55 @@ class Subscriptions:
         return failed
 
     def _add_batch(self, batch: pa.RecordBatch, first: int, collect: bool) -> Failed:
-        """The rows of a batch, one run of equal namespaces after the other."""
+        """The rows of a batch, one run of equal namespaces after the other. An error has the number of its row."""
+        numbers = np.arange(first, first + batch.num_rows)
+        mappings, unusable = self._mappings_of(batch)
+        missing = _missing_values(batch)
+        unusable |= {
+            row: SubscriptionError("missing-value", f"row {first + row + 1} has no id or no xpath")
+            for row in np.flatnonzero(missing).tolist()
+        }
         failed: Failed = []
-        whole, missing = _without_nulls(batch)
-        for number in missing:
-            error = SubscriptionError("missing-value", f"row {first + number + 1} has no id or no xpath")
+        for row, error in sorted(unusable.items()):
             if not collect:
                 raise error
-            failed.append((f"row {first + number + 1}", error))
-        ids, texts = (whole[column].cast(pa.large_string()) for column in ("id", "xpath"))
-        ordered = _ordered_flags(whole)
-        for begin, end, mapping in self._runs(whole):
-            failed += self._rows.add_arrow(
+            error.row = first + row
+            name = f"row {first + row + 1}" if missing[row] else str(batch["id"][row].as_py())
+            failed.append((name, error))
+        if unusable:
+            usable = np.ones(batch.num_rows, dtype=bool)
+            usable[list(unusable)] = False
+            batch, numbers, mappings = batch.filter(pa.array(usable)), numbers[usable], mappings[usable]
+        ids, texts = (batch[column].cast(pa.large_string()) for column in ("id", "xpath"))
+        ordered = _ordered_flags(batch)
+        for begin, end in _runs(mappings):
+            refused = self._rows.add_arrow(
                 ids.slice(begin, end - begin),
                 texts.slice(begin, end - begin),
                 ordered[begin:end],
-                self._compilers[mapping],
-                mapping=mapping,
+                self._compilers[mappings[begin]],
+                mapping=int(mappings[begin]),
                 collect=collect,
                 refuse_residuals=self._refuse_residuals,
             )
+            for _, error in refused:
+                assert error.row is not None
+                error.row = int(numbers[begin + error.row])
+            failed += refused
         return failed
 
-    def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int, int]]:
-        """Ranges of rows with equal namespaces, and the number of these."""
-        if "namespaces" not in batch.schema.names:
-            yield 0, batch.num_rows, 0
-            return
-        begin, before = 0, 0
-        for number, value in enumerate(batch["namespaces"].to_pylist()):
-            mapping = self._mapping_of({**self._mappings[0], **dict(value)}) if value else 0
-            if mapping != before:
-                if number > begin:
-                    yield begin, number, before
-                begin, before = number, mapping
-        yield begin, batch.num_rows, before
+    def _mappings_of(self, batch: pa.RecordBatch) -> tuple[npt.NDArray[np.int64], dict[int, XsiftError]]:
+        """The number of the namespaces of each row, and errors of those that cannot be."""
+        mappings = np.zeros(batch.num_rows, dtype=np.int64)
+        errors: dict[int, XsiftError] = {}
+        if "namespaces" in batch.schema.names:
+            for row, value in enumerate(batch["namespaces"].to_pylist()):
+                if value:
+                    try:
+                        mappings[row] = self._mapping_of({**self._mappings[0], **dict(value)})
+                    except XPathError as error:
+                        errors[row] = error
+        return mappings, errors
 
     def _mapping_of(self, namespaces: Mapping[str, str]) -> int:
         """The number of a mapping of prefixes, new or known."""
@@ -287,14 +301,21 @@ def _table_of(rows: Iterable[Sequence[Any]]) -> pa.Table:
     return pa.table(columns, names=["id", "xpath", "ordered"])
 
 
-def _without_nulls(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
-    """The rows that have an id and an expression, and the numbers of those that have not."""
-    if not batch["id"].null_count and not batch["xpath"].null_count:
-        return batch, []
+def _missing_values(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+    """Which rows have no id or no expression."""
     missing = np.zeros(batch.num_rows, dtype=bool)
     for column in ("id", "xpath"):
-        missing |= batch[column].is_null().to_numpy(zero_copy_only=False)
-    return batch.filter(pa.array(~missing)), np.flatnonzero(missing).tolist()
+        if batch[column].null_count:
+            missing |= batch[column].is_null().to_numpy(zero_copy_only=False)
+    return missing
+
+
+def _runs(mappings: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows with equal namespaces."""
+    if not len(mappings):
+        return
+    begins = [0, *(np.flatnonzero(np.diff(mappings)) + 1).tolist()]
+    yield from zip(begins, [*begins[1:], len(mappings)], strict=True)
 
 
 def _ordered_flags(batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:

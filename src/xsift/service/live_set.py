@@ -81,7 +81,9 @@ class Snapshot:
                     result.failures |= {int(id): error for id, error in match.failures.items()}
                 result.evaluated += map(int, match.evaluated)
                 if selects and select and len(match):
-                    nodes = matcher.select(document, failures={})  # of those that failed we know
+                    failures: dict[str, xsift.XsiftError] = {}
+                    nodes = matcher.select(document, fragments=True, failures=failures)
+                    result.failures |= {int(id): error for id, error in failures.items()}
                     result.caught += [Caught(int(id), found) for id, found in nodes.items()]
                 else:
                     result.caught += [Caught(int(id)) for id in match.ids]

@@ -312,7 +312,7 @@ class Publisher:
             subscriber = snapshot.subscriber(caught.place)
             entry = snapshot.entry(caught.place)
             if caught.nodes:
-                entry += b',"fragments":' + to_json([_fragment(node, outcome) for node in caught.nodes])
+                entry += b',"fragments":' + to_json([_fragment(node) for node in caught.nodes])
             entry += b"}"
             entries.setdefault(subscriber, []).append(entry)
             if snapshot.wants_document(caught.place):
@@ -409,6 +409,5 @@ def _resolve(jobs: list[Job], error: BaseException | None) -> None:
             job.waiter.set_result((job.receipts, publication is not None and publication.replayed))
 
 
-def _fragment(node: Any, outcome: Outcome) -> dict[str, Any]:
-    text = outcome.body[node.start : node.end].decode(outcome.encoding or "utf-8", "replace")
-    return {"path": node.path, "xml": text}
+def _fragment(node: Any) -> dict[str, Any]:
+    return {"path": node.path, "xml": node.fragment}

@@ -45,7 +45,7 @@ def match_documents(
     subscriptions: SubscriptionSource,
     xml: str = "xml",
     id: str | None = None,
-    output: Output = "matches",
+    kind: Output = "matches",
     keep_xml: bool = False,
     on_error: Literal["keep", "fail"] = "keep",
     namespaces: Mapping[str, str] | None = None,
@@ -57,22 +57,25 @@ def match_documents(
     errors: Errors = "raise",
     shards: int | None = None,
     worker_memory_bytes: int | None = None,
+    output: Output | None = None,
 ) -> DataFrame:
     """Which subscriptions does each document satisfy?
 
     `xml` names the column with the documents (string or binary); the other columns are kept, and that one too with
-    keep_xml=True. `output` is "matches": a row a document, with `matches` (ids), `error` (code, message, line,
+    keep_xml=True. `kind` is "matches": a row a document, with `matches` (ids), `error` (code, message, line,
     column; null unless the document is broken) and `failures` (subscriptions that could not be decided on it);
     "rows": a row a match, with `subscription`; "nodes": a row a matched node, with `subscription`, `path`, `element`
-    (its number) and `fragment`. In the last two a broken document is one row whose `subscription` is null, and a
-    subscription that could not be decided is a row with its id and an `error`. With on_error="fail" a broken document
-    fails the job; `id` names the column by which the message then calls it.
+    (its number) and `fragment` (its XML, which stands alone). In the last two a broken document is one row whose
+    `subscription` is null, and a subscription that could not be decided is a row with its id and an `error`. With
+    on_error="fail" a broken document fails the job; `id` names the column by which the message then calls it.
 
     `limits` and `validate` are those of Subscriptions.matcher. `subscriptions`, `namespaces`, `engine`,
     `engine_options`, `residuals`, `errors`, `shards` and `worker_memory_bytes` are those of compile_subscriptions.
+    `output` is the older name of `kind`.
     """
+    output = output or kind
     if output not in ("matches", "rows", "nodes"):
-        raise ValueError(f"output is {output!r}; it can be 'matches', 'rows' or 'nodes'")
+        raise ValueError(f"kind is {output!r}; it can be 'matches', 'rows' or 'nodes'")
     if on_error not in ("keep", "fail"):
         raise ValueError(f"on_error is {on_error!r}; it can be 'keep' or 'fail'")
     check_columns(documents, xml, id, output, keep_xml)

@@ -211,7 +211,10 @@ def _compile_shards(
     for number in range(shards if table.num_rows else 0):
         begin, end = (table.num_rows * n // shards for n in (number, number + 1))
         made = options.subscriptions(namespaces)
-        failed += made.add_many(table.slice(begin, end - begin), errors=errors)
+        refused = made.add_many(table.slice(begin, end - begin), errors=errors)
+        for _, error in refused:
+            error.row = begin + error.row if error.row is not None else None
+        failed += refused
         path, size_bytes = save_matcher(options.matcher(made))
         held_bytes = max(held_bytes, size_bytes)
         if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:

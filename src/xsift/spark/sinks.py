@@ -35,7 +35,7 @@ class FolderSink:
     """A folder for each subscriber: `subscription=ID/batch_id=N`; with `buckets` one for each of so many hashes:
     `bucket=B/batch_id=N`.
 
-    It takes output="rows" (with keep_xml=True for whole documents) or output="nodes" (fragments).
+    It takes kind="rows" (with keep_xml=True for whole documents) or kind="nodes" (fragments).
     """
 
     path: str
@@ -60,4 +60,4 @@ class FolderSink:
 def needs_rows(matches: DataFrame) -> None:
     """Raises an error unless there is a row a match."""
     if "subscription" not in matches.columns:
-        raise XsiftError("wrong-output", "deliveries need a row a match", hint="output='rows' or output='nodes'")
+        raise XsiftError("wrong-output", "deliveries need a row a match", hint="kind='rows' or kind='nodes'")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from xsift.errors import DocumentError, XsiftError
+from xsift.sources.record_files import read_records
 from xsift.sources.records import (
     DEFAULT_RECORD_LIMIT_BYTES,
     Ancestors,
@@ -150,23 +151,12 @@ def _records(split: Split, settings: Settings) -> Iterator[Record]:
                 chunks, settings.record, split.header, split.begin, settings.record_limit_bytes, split.ancestors
             )
             return
-        plain = decoded(chunks_of(split.file))
-        seen: list[bytes] = []
-        header = read_header(_noted(plain, seen), settings.record)
-        head = b"".join(seen)
-        rest = chain([head[header.end :]], plain)
-        yield from scan_records(rest, settings.record, header, header.end, settings.record_limit_bytes)
+        yield from read_records(chunks_of(split.file), settings.record, settings.record_limit_bytes)
     except DocumentError as error:
         error.message = f"{split.file}: {error.message}"
         raise
     except (EOFError, OSError) as error:
         raise DocumentError("unreadable-file", f"{split.file} cannot be read: {error}") from error
-
-
-def _noted(chunks: Iterator[bytes], seen: list[bytes]) -> Iterator[bytes]:
-    for chunk in chunks:
-        seen.append(chunk)
-        yield chunk
 
 
 def _batch(file: str, records: list[Record]) -> pa.RecordBatch:

@@ -55,7 +55,7 @@ def match_stream(
     sink: Sink | str,
     checkpoint: str,
     xml: str = "xml",
-    output: Output = "matches",
+    kind: Output = "matches",
     keep_xml: bool = False,
     on_error: Literal["keep", "fail"] = "keep",
     dead_letters: Sink | str | None = None,
@@ -69,6 +69,7 @@ def match_stream(
     storage_options: Mapping[str, str] | None = None,
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
+    output: Output | None = None,
 ) -> StreamingQuery:
     """Starts a query that matches every document of a stream, and returns it.
 
@@ -83,6 +84,7 @@ def match_stream(
     {"availableNow": True}. The other arguments are those of match_documents.
     """
     spark = documents.sparkSession
+    output = output or kind
     keep = keep_xml or dead_letters is not None
     check_columns(documents, xml, None, output, keep)
     arrived = _arrival(documents, arrived)

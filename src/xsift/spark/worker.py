@@ -192,7 +192,8 @@ class Task:
         errors: dict[int, DocumentError],
         failures: Failures,
     ) -> Iterator[pa.RecordBatch]:
-        """One row a matched node, with the bytes of its element. Only documents that match are read again."""
+        """One row a matched node, with its element as a fragment that stands alone (as bytes: in UTF-8). Only
+        documents that match are read again."""
         places: list[int] = []
         found: dict[str, list[Any]] = {name: [] for name in ("subscription", "path", "element", "fragment")}
         failed: dict[int, XsiftError] = {}
@@ -207,7 +208,6 @@ class Task:
                     column.append(None)
                 continue
             document = documents[place].as_py()
-            xml = document.encode() if text else document
             for part, part_loaded in zip(parts, loaded, strict=True):
                 gone = (
                     set(part_loaded.ids.take(pa.array(part.removed)).to_pylist())
@@ -215,7 +215,7 @@ class Task:
                     else set()
                 )
                 undecided: dict[str, XsiftError] = {}
-                selected = part_loaded.matcher.select(document, failures=undecided)
+                selected = part_loaded.matcher.select(document, fragments=True, failures=undecided)
                 for id, error in undecided.items():
                     if id not in gone:
                         failed[len(places)] = error
@@ -227,8 +227,9 @@ class Task:
                         continue
                     for node in nodes:
                         places.append(place)
-                        fragment = xml[node.start : node.end]
-                        row = (id, node.path, node.number, fragment.decode() if text else fragment)
+                        assert node.fragment is not None
+                        fragment = node.fragment if text else node.fragment.encode()
+                        row = (id, node.path, node.element, fragment)
                         for column, value in zip(found.values(), row, strict=True):
                             column.append(value)
         carried = [(name, column.take(pa.array(places, pa.int64()))) for name, column in self._carried(batch)]

@@ -5,6 +5,7 @@ code, a sentence, a hint and a column (in characters, from 1) come of it.
 """
 
 from xsift.errors import XPathError
+from xsift.xpath.remedies import remedy
 
 from xsift.xpath.characters cimport count_characters
 from xsift.xpath.functions cimport FUNCTIONS, find_function
@@ -56,12 +57,15 @@ cdef dict _WORDS = {
                              "only its core function library can be used"),
     FAULT_WRONG_ARITY: ("wrong-number-of-arguments", "{} is called with a wrong number of arguments", ""),
     FAULT_UNBOUND_PREFIX: ("unbound-prefix", "namespace prefix {} is not bound",
-                           "give its URI in the mapping of namespaces"),
+                           "give its URI: namespaces={…: …} in Python, -n PREFIX=URI on the command line"),
     FAULT_VARIABLE: ("variable-not-bound", "variables cannot be used: {}", "write the value itself"),
     FAULT_NOT_NODE_SET: ("not-a-node-set", "a node-set is needed here", "only a path or id() gives one"),
     FAULT_PATTERN_TOO_LARGE: ("pattern-too-large", f"the pattern would have more than {LIMIT_PATTERN_NODES} nodes",
                               "split it into several subscriptions"),
 }
+
+# Faults at which something may stand that another language knows.
+cdef tuple _MEANT = (FAULT_UNEXPECTED, FAULT_OPERAND_MISSING, FAULT_UNKNOWN_FUNCTION, FAULT_UNKNOWN_NODE_TYPE)
 
 
 cdef int raise_fault(const char* text, size_t length, Fault fault) except -1:
@@ -74,6 +78,8 @@ cdef int raise_fault(const char* text, size_t length, Fault fault) except -1:
     if fault.kind == FAULT_WRONG_ARITY:
         hint = _arity(find_function(text + fault.offset, fault.length))
     column = count_characters(text, fault.offset) + 1 if fault.offset >= 0 else 0
+    if column and fault.kind in _MEANT:
+        hint = remedy(text[:length].decode("utf-8", "replace"), column) or hint
     raise XPathError(code, message.format(quoted), column=column, hint=hint)
 
 

@@ -1,0 +1,206 @@
+"""Fragments: the element that a subscription selects, as text that any XML parser takes by itself.
+
+The bytes of an element are in the document, but what they mean is said above it: which namespace a prefix stands
+for, in which language the text is, against what links are resolved. So a fragment repeats in its start tag the
+namespace declarations and the attributes xml:lang, xml:base and xml:space that are in scope. All namespaces are
+repeated, not only those that tags use: a prefix may also stand in a value (`xsi:type="xs:string"`).
+
+The start tags of an element's ancestors are all that has to be looked at, and the tree knows where they are.
+Documents that declare entities or attributes of their own are left to lxml, which expands them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+from xsift.document import Document, DocumentTree, Limits
+from xsift.errors import SubscriptionError
+from xsift.matching.selection import Room
+
+__all__ = ["Fragments"]
+
+START_TAG = re.compile(r"<([^\s/>]++)((?:\s++[^\s=]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+)\s*+/?>")
+ATTRIBUTE = re.compile(r"([^\s=]++)\s*+=\s*+(\"[^\"]*+\"|'[^']*+')")
+DECLARED = re.compile(r"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
+INHERITED = ("xml:lang", "xml:base", "xml:space")
+XML = "{http://www.w3.org/XML/1998/namespace}"
+WINDOW_BYTES = 512  # of a start tag, at first
+
+Scope = Mapping[str, str]
+"""Attributes that hold for an element because of its ancestors: by name, the value with its quotes."""
+NOTHING: Scope = {}
+
+
+class Fragments:
+    """Cuts fragments out of one document. `tree` is that of the document, with positions."""
+
+    def __init__(self, document: Document, tree: DocumentTree, limits: Limits) -> None:
+        self._data = memoryview(document.source)
+        self._document = document
+        self._tree = tree
+        self._codec = _codec_of(document)
+        self._room = Room(limits)  # nested elements repeat each other
+        self._scopes: dict[int, Scope] = {0: NOTHING}
+        self._texts: dict[int, str] = {}
+        self._expanded: list[Any] | None = None
+        self._declares = self._declares_markup()
+
+    def text(self, element: int) -> str:
+        """The element with that number. Raises SubscriptionError if all fragments of the document together would be
+        too large."""
+        if element not in self._texts:
+            start, end = self._tree.span(element)
+            self._room.take(end - start)
+            text = self._expanded_text(element) if self._declares else self._cut(element)
+            self._room.take(max(len(text) - (end - start), 0))
+            self._texts[element] = text
+        return self._texts[element]
+
+    def _decoded(self, start: int, end: int) -> str:
+        return codecs.decode(self._data[start:end], self._codec, "ignore")
+
+    # Cut out
+
+    def _cut(self, element: int) -> str:
+        start, end = self._tree.span(element)
+        text = self._decoded(start, end)
+        scope = self._scope(self._tree.parent(element))
+        if not scope:
+            return text
+        tag = START_TAG.match(text)
+        if tag is None:  # nothing but entities could make it so
+            return self._expanded_text(element)
+        own = dict(ATTRIBUTE.findall(tag[2]))
+        added = "".join(f" {name}={value}" for name, value in scope.items() if name not in own)
+        attributes = tag[2]
+        if "xml:base" in own and "xml:base" in scope:
+            base = f'xml:base="{_joined(scope["xml:base"], own["xml:base"])}"'
+            attributes = re.sub(r"xml:base\s*=\s*(?:\"[^\"]*\"|'[^']*')", lambda _: base, attributes, count=1)
+        return f"<{tag[1]}{added}{attributes}{text[tag.end(2) :]}"
+
+    def _scope(self, element: int) -> Scope:
+        """What holds inside of an element."""
+        above: list[int] = []
+        while element not in self._scopes:
+            above.append(element)
+            element = self._tree.parent(element)
+        scope = self._scopes[element]
+        for inner in reversed(above):
+            declared = self._declared(inner)
+            if declared:
+                scope = _with(scope, declared)
+            self._scopes[inner] = scope
+        return scope
+
+    def _declared(self, element: int) -> dict[str, str]:
+        """What an element's start tag declares for all that is in it."""
+        attributes = self._start_tag(element)
+        if "xml" not in attributes:
+            return {}
+        found = ATTRIBUTE.findall(attributes)
+        return {
+            name: value for name, value in found if name == "xmlns" or name.startswith("xmlns:") or name in INHERITED
+        }
+
+    def _start_tag(self, element: int) -> str:
+        start, end = self._tree.span(element)
+        window = WINDOW_BYTES
+        while True:
+            stop = min(start + window, end)
+            tag = START_TAG.match(self._decoded(start, stop))
+            if tag is not None:
+                return tag[2]
+            if stop == end:
+                return ""
+            window *= 4
+
+    # Expanded
+
+    def _declares_markup(self) -> bool:
+        """Whether the document's own DTD declares what could be missing in a fragment."""
+        prolog = self._decoded(0, self._tree.span(1)[0])
+        return "<!ENTITY" in prolog or "<!ATTLIST" in prolog
+
+    def _expanded_text(self, element: int) -> str:
+        if self._expanded is None:
+            self._expanded = _lxml_elements(self._document)
+        node = self._expanded[element - 1]
+        added = {name: value for name, value in _inherited(node).items() if node.get(name) != value}
+        before = {name: node.get(name) for name in added}
+        for name, value in added.items():
+            node.set(name, value)
+        from lxml import etree
+
+        try:
+            return etree.tostring(node, encoding="unicode", with_tail=False)
+        finally:
+            for name, earlier in before.items():
+                if earlier is None:
+                    del node.attrib[name]
+                else:
+                    node.set(name, earlier)
+
+
+def _with(scope: Scope, declared: dict[str, str]) -> Scope:
+    inner = {**scope, **declared}
+    if inner.get("xmlns") in ('""', "''"):
+        del inner["xmlns"]
+    if "xml:base" in declared and "xml:base" in scope:
+        inner["xml:base"] = f'"{_joined(scope["xml:base"], declared["xml:base"])}"'
+    return inner
+
+
+def _joined(base: str, reference: str) -> str:
+    """A reference resolved against a base; both with their quotes."""
+    try:
+        return urljoin(base[1:-1], reference[1:-1]).replace('"', "&quot;")
+    except ValueError:  # it is no URL
+        return reference[1:-1].replace('"', "&quot;")
+
+
+def _codec_of(document: Document) -> str:
+    """The name of the codec that decodes any slice of the document."""
+    head = bytes(memoryview(document.source)[:256])
+    if document.encoding is not None and document.encoding.lower().replace("-", "") != "utf16":
+        return document.encoding
+    for mark, codec in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (b"<\0", "utf-16-le"),
+        (b"\0<", "utf-16-be"),
+    ):
+        if head.startswith(mark):
+            return codec
+    declared = DECLARED.match(head.decode("latin-1"))
+    return declared[1] if declared else "utf-8"
+
+
+def _lxml_elements(document: Document) -> list[Any]:
+    """The elements as lxml sees them, by number, with entities expanded: the document was read before, within
+    limits."""
+    from lxml import etree  # few documents need it
+
+    codec = _codec_of(document)
+    text = codecs.decode(memoryview(document.source), codec, "replace").removeprefix("\ufeff")
+    text = re.sub(r"^<\?xml[^>]*\?>", "", text)
+    parser = etree.XMLParser(resolve_entities=True, no_network=True, load_dtd=False, huge_tree=True, recover=True)
+    root = etree.fromstring(text.encode(), parser)
+    if root is None:
+        raise SubscriptionError("fragment-failed", "libxml2 does not read this document")
+    return list(root.iter("*"))
+
+
+def _inherited(node: Any) -> dict[str, str]:
+    """The attributes xml:lang, xml:base and xml:space that hold for an element of lxml."""
+    found: dict[str, str] = {}
+    for above in node.iterancestors():
+        for name in (XML + "lang", XML + "space"):
+            if above.get(name) is not None and node.get(name) is None:
+                found.setdefault(name, above.get(name))
+    base = node.base if any(above.get(XML + "base") for above in node.iterancestors()) else None
+    return found | ({XML + "base": base} if base else {})
