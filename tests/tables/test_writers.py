@@ -59,6 +59,19 @@ def test_all_make_the_table_at_once(place: Place) -> None:
     assert SubscriptionTable(path, storage_options=options).as_of().num_rows == WRITERS
 
 
+def test_prefixes_that_come_at_once_all_stay(place: Place) -> None:
+    path, options = place
+    SubscriptionTable.create(path, storage_options=options)
+
+    def declare(number: int) -> None:
+        SubscriptionTable(path, storage_options=options).add_namespaces({f"n{number}": f"urn:{number}"})
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(declare, range(2 * WRITERS)))
+    found = SubscriptionTable(path, storage_options=options).namespaces
+    assert found == {f"n{number}": f"urn:{number}" for number in range(2 * WRITERS)}
+
+
 def test_of_two_that_remove_the_same_one_gets_an_error(place: Place) -> None:
     path, options = place
     one = SubscriptionTable.create(path, storage_options=options)

@@ -179,15 +179,17 @@ class Log:
             try:
                 self._append(self._booked(rows, version + 1, user), commit_id)
                 return version + 1
-            except CommitFailedError as error:
+            except SchemaMismatchError as error:
+                raise TableError("bad-column", f"the columns do not fit the table: {_first_line(error)}") from error
+            except (DeltaError, OSError) as error:
                 done = self._made_after_all(commit_id, version)
                 if done is not None:
                     return done
-                if self.version == version and attempt > 2:
+                if not isinstance(error, CommitFailedError) or (self.version == version and attempt > 2):
                     raise TableError(
                         "unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}"
                     ) from error
-            time.sleep(random.uniform(0, min(PAUSE_SECONDS[1], PAUSE_SECONDS[0] * 2**attempt)))
+            _pause(attempt)
         raise TableError(
             "table-busy",
             f"{ATTEMPTS} times another writer was first at {self.place}: this change was not made",
@@ -200,24 +202,17 @@ class Log:
 
     def _append(self, rows: pa.Table, commit_id: str) -> None:
         grown = set(rows.column_names) - set(self.schema.names)
-        try:
-            write_deltalake(
-                self._delta,
-                rows,
-                mode="append",
-                schema_mode="merge" if grown else None,
-                commit_properties=CommitProperties(max_commit_retries=0, custom_metadata={COMMIT_ID: commit_id}),
-            )
-        except CommitFailedError:
-            raise
-        except SchemaMismatchError as error:
-            raise TableError("bad-column", f"the columns do not fit the table: {_first_line(error)}") from error
-        except (DeltaError, OSError) as error:
-            raise TableError("unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}") from error
+        write_deltalake(
+            self._delta,
+            rows,
+            mode="append",
+            schema_mode="merge" if grown else None,
+            commit_properties=CommitProperties(max_commit_retries=0, custom_metadata={COMMIT_ID: commit_id}),
+        )
 
     def _made_after_all(self, commit_id: str, before: int) -> int | None:
-        """The version that a commit made although it was reported as failed: an answer of an object store can be
-        lost after the commit."""
+        """The version that a commit made although an error was reported: an answer of an object store can be lost
+        after the commit, and a checkpoint that follows it can fail."""
         after = self.look()
         if after == before:
             return None
@@ -249,15 +244,23 @@ class Log:
         fields = [BOOKKEEPING.field(f.name) if f.name in BOOKKEEPING.names else f for f in made.schema]
         return made.cast(pa.schema(fields))
 
-    def set_property(self, name: str, value: str) -> None:
-        """Sets a property of the table, as a version of its own without rows."""
-        for _ in range(ATTEMPTS):
+    def set_property(self, name: str, make: Callable[[], str]) -> None:
+        """Sets a property of the table, as a version of its own without rows, to what `make` gives for the version at
+        hand; nothing happens if it has that value."""
+        for attempt in range(ATTEMPTS):
             self.look()
+            value = make()
+            if self._setting(name) == value:
+                return
             try:
-                self._delta.alter.set_table_properties({name: value}, raise_if_not_exists=False)
+                self._delta.alter.set_table_properties(
+                    {name: value},
+                    raise_if_not_exists=False,
+                    commit_properties=CommitProperties(max_commit_retries=0),
+                )
                 return
             except CommitFailedError:
-                time.sleep(random.uniform(*PAUSE_SECONDS))
+                _pause(attempt)
         raise TableError("table-busy", f"{self.place} is changed all the time by others: try again")
 
     # Upkeep
@@ -300,8 +303,13 @@ class Log:
                 )
                 return
             except CommitFailedError:
-                time.sleep(random.uniform(0, min(PAUSE_SECONDS[1], PAUSE_SECONDS[0] * 2**attempt)))
+                _pause(attempt)
         raise TableError("table-busy", f"{self.place} is changed all the time by others: try again")
+
+
+def _pause(attempt: int) -> None:
+    """Waits a little, and longer each time, so that writers that met do not meet again."""
+    time.sleep(random.uniform(0, min(PAUSE_SECONDS[1], PAUSE_SECONDS[0] * 2**attempt)))
 
 
 def _in_order(rows: pa.Table) -> pa.Table:

@@ -302,17 +302,20 @@ class SubscriptionTable:
         """Gives the table more prefixes. One that it has cannot be changed: that would change what expressions
         mean."""
         _check_namespaces(namespaces)
-        self._log.look()
-        known = self._log.namespaces
-        for prefix, uri in namespaces.items():
-            if known.get(prefix, uri) != uri:
-                raise TableError(
-                    "other-namespace",
-                    f"the prefix {prefix!r} stands for {known[prefix]!r} in this table, not for {uri!r}",
-                    hint="choose another prefix, or give the row namespaces of its own",
-                )
-        if not namespaces.items() <= known.items():
-            self._log.set_property("xsift.namespaces", json.dumps({**known, **namespaces}, sort_keys=True))
+
+        def make() -> str:
+            known = self._log.namespaces
+            for prefix, uri in namespaces.items():
+                if known.get(prefix, uri) != uri:
+                    raise TableError(
+                        "other-namespace",
+                        f"the prefix {prefix!r} stands for {known[prefix]!r} in this table, not for {uri!r}",
+                        hint="choose another prefix, or give the row namespaces of its own",
+                    )
+            return json.dumps({**known, **namespaces}, sort_keys=True)
+
+        if namespaces:
+            self._log.set_property("xsift.namespaces", make)
 
     def _changed(self, make: Callable[[int], pa.Table], if_version: int | None) -> None:
         self._log.commit(make, self.user, if_version)
@@ -337,8 +340,7 @@ class SubscriptionTable:
         """
         if forget_before is not None:
             horizon = self._resolved(forget_before)
-            if horizon > self._log.oldest:
-                self._log.set_property("xsift.oldest", str(horizon))
+            self._log.set_property("xsift.oldest", lambda: str(max(horizon, self._log.oldest)))
             self._log.rewrite(lambda version: _without_superseded(self._log.read(-1, version), horizon))
         self._log.merge()
         self._log.clean()
