@@ -36,13 +36,20 @@ class Receiver:
             def log_message(self, *arguments: Any) -> None:
                 """Silence."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *arguments: Any) -> None:
+                """Connections break when a server is killed."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/hook"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def _handle(self, handler: BaseHTTPRequestHandler) -> None:
-        body = handler.rfile.read(int(handler.headers.get("content-length", 0)))
+        length = int(handler.headers.get("content-length", 0))
+        body = handler.rfile.read(length)
+        if len(body) < length:
+            return  # whoever sent it died on the way
         with self._lock:
             number = len(self.bodies)
             self.bodies.append(body)

@@ -235,6 +235,37 @@ def test_fragments_and_whole_documents_are_delivered(client: xsift.Client) -> No
     assert (ids.matches[0]["id"], ids.xml, "fragments" in ids.matches[0]) == ("ids", None, False)
 
 
+def test_fragments_are_bounded(client: xsift.Client) -> None:
+    """However many subscriptions select however large a part of a document, a delivery stays small."""
+    client.add_many(
+        {"id": f"s{n}", "xpath": "/r/*", "deliver": "fragments", "subscriber": "greedy"} for n in range(100)
+    )
+    client.publish(b"<r><p>" + b"x" * 300_000 + b"</p><q/></r>")
+    [delivery] = client.deliveries("greedy")
+    assert len(delivery.matches) == 100
+    kept = [fragment["xml"] for match in delivery.matches for fragment in match["fragments"]]
+    assert sum(map(len, kept)) < 1_100_000
+    left_out = sum(match.get("fragments_left_out", 0) for match in delivery.matches)
+    assert left_out + len(kept) == 200
+
+
+def test_large_documents_are_delivered_a_few_at_a_time(client: xsift.Client) -> None:
+    client.add("whole", "//r", deliver="document", subscriber="s")
+    for number in range(30):
+        client.publish(b"<r>" + b"x" * 900_000 + b"</r>", label=str(number))
+    labels: list[str] = []
+    while found := client.deliveries("s", most=1000):
+        assert len(found) < 25
+        labels += [delivery.document["label"] for delivery in found]
+        client.acknowledge("s", found[-1])
+    assert labels == [str(number) for number in range(30)]
+
+
+def test_metadata_is_small(http: httpx.Client) -> None:
+    answer = http.put("/subscriptions/large", json={"xpath": "//a", "metadata": {"x": "y" * 17_000}})
+    assert answer.status_code == 422
+
+
 def test_one_delivery_for_all_subscriptions_of_a_subscriber(client: xsift.Client) -> None:
     client.add_many({"id": f"s{n}", "xpath": "//shared", "subscriber": "one"} for n in range(10))
     client.publish("<shared/>")

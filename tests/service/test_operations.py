@@ -20,10 +20,12 @@ import sqlalchemy
 import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.errors import StorageError, XsiftError
+from xsift.service import live_set as live_set_module
 from xsift.service.api.application import all_routes
 from xsift.service.api.openapi import describe
 from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
 from xsift.service.store import migrations
+from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import (
     Numbers,
@@ -32,6 +34,7 @@ from xsift.service.store.numbers import (
     parse_delivery_id,
     parse_document_id,
 )
+from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Batched, Writer
 
 
@@ -324,12 +327,22 @@ def test_urls_of_databases(tmp_path: Path) -> None:
 
 def test_a_set_of_many_changes_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Subscriptions that come and go leave nothing behind."""
-    monkeypatch.setattr("xsift.service.live_set.MOST_GONE", 50)
-    with running(tmp_path) as server, server.client() as client:
-        for number in range(30):
-            client.add("same", f"//a{number}")
-            assert client.match(f"<a{number}/>") == ["same"]
-        assert len(list(client)) == 1
+    monkeypatch.setattr(live_set_module, "MOST_GONE", 5)
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    live_set = live_set_module.LiveSet(database)
+    live_set.load()
+    for number in range(30):
+        with database.engine.begin() as connection:
+            put = [Subscription("same", f"//a{number}", "s"), Subscription("parts", "//b", "s", deliver="fragments")]
+            store.put_many(connection, "me", put, "test")
+        assert live_set._catch_up()
+        found = live_set.snapshot.match([f"<a{number}><b/></a{number}>".encode()])[0]
+        assert [live_set.snapshot.id(caught.place) for caught in found.caught] == ["same", "parts"]
+        assert found.caught[1].nodes[0].path == f"/a{number}/b"
+    assert not live_set._catch_up()
+    assert live_set._compiled.gone <= 6
+    assert (live_set.snapshot.size, live_set.count("me")) == (2, 2)
+    database.close()
 
 
 def test_retention(tmp_path: Path) -> None:

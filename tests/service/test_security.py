@@ -219,6 +219,13 @@ def test_limits_of_an_owner(guarded: Guarded) -> None:
     assert client.add_many((f"s{n}", "//a") for n in range(50)) == []
     more = http.put("/subscriptions/more", json={"xpath": "//a"})
     assert (more.status_code, more.json()["code"]) == (429, "too-many-subscriptions")
+    assert http.put("/subscriptions/s1", json={"xpath": "//changed"}).status_code == 200, (
+        "changing one is not one more"
+    )
+    with pytest.raises(xsift.ServiceError) as raised:
+        client.add_many((f"t{n}", "//a") for n in range(50))
+    assert raised.value.code == "too-many-subscriptions"
+    assert len(list(client)) == 50
     assert http.put("/subscribers/s1", json={}).status_code == 201
     assert http.put("/subscribers/s2", json={}).status_code == 201
     assert http.put("/subscribers/s3", json={}).json()["code"] == "too-many-subscribers"

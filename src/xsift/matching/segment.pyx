@@ -16,6 +16,7 @@ import numpy as np
 cdef enum:
     NEW = -1
     REFUSED = -2
+    BREATH = 512  # rows after which other threads may have the interpreter
 
 
 cdef class Segment:
@@ -90,6 +91,9 @@ cdef class SegmentBuilder:
         cdef size_t before
         refused = []
         for row in range(first, end):
+            if row % BREATH == 0:  # a large set takes seconds: other threads, a server's for one, must not stand still
+                with nogil:
+                    pass
             if self.rows.removed[row]:
                 continue
             before = self.pair_keys.size()

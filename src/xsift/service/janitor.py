@@ -96,15 +96,22 @@ class Janitor:
                     )
 
     async def _clean(self) -> None:
-        query = (
-            select(documents.c.number).order_by(documents.c.number.desc()).offset(self._settings.documents).limit(1)
-        )
-        horizon = await self._reads.run(lambda connection: connection.scalar(query))
+        keep_from = await self._reads.run(self._horizon)
         receipts = time.time() - self._settings.receipts_hours * 3600
-        keep_from = 0 if horizon is None else int(horizon) + 1
         while await self._writer.run(
             lambda connection: deliveries.clean(
                 connection, keep_from=keep_from, receipts_before=receipts, most=CLEANED_AT_ONCE
             )
         ):
             await asyncio.sleep(0.02)
+
+    def _horizon(self, connection: Connection) -> int:
+        """The first document that is kept."""
+        query = select(documents.c.number, documents.c.size).order_by(documents.c.number.desc())
+        kept, size = 0, 0
+        for number, row in enumerate(connection.execute(query.limit(self._settings.documents + 1))):
+            size += row.size
+            if number == self._settings.documents or size > self._settings.document_bytes:
+                return int(row.number) + 1
+            kept = row.number
+        return int(kept)

@@ -157,6 +157,7 @@ class Publisher:
         metrics: Metrics,
         settings: Matching,
         activity: Activity,
+        fragment_bytes: int,
         deliver: Callable[[list[Delivery]], None],
     ) -> None:
         self._live_set = live_set
@@ -166,6 +167,7 @@ class Publisher:
         self._slow_seconds = settings.slow_milliseconds / 1000
         self._slow_log = SlowLog(self._slow_seconds, metrics)
         self._activity = activity
+        self._fragment_bytes = fragment_bytes
         self._deliver = deliver
         self._queue = _FairQueue(settings.waiting_documents, settings.waiting_bytes)
         self._threads = [
@@ -308,11 +310,14 @@ class Publisher:
         outcome.matches = len(result.caught)
         entries: dict[int, list[bytes]] = {}
         whole: set[int] = set()
+        room: dict[int, int] = {}  # bytes that are left for fragments, by subscriber
         for caught in result.caught:
             subscriber = snapshot.subscriber(caught.place)
             entry = snapshot.entry(caught.place)
             if caught.nodes:
-                entry += b',"fragments":' + to_json([_fragment(node) for node in caught.nodes])
+                left = room.get(subscriber, self._fragment_bytes)
+                fragments, room[subscriber] = _fragments(caught.nodes, left)
+                entry += fragments
             entry += b"}"
             entries.setdefault(subscriber, []).append(entry)
             if snapshot.wants_document(caught.place):
@@ -409,5 +414,15 @@ def _resolve(jobs: list[Job], error: BaseException | None) -> None:
             job.waiter.set_result((job.receipts, publication is not None and publication.replayed))
 
 
-def _fragment(node: Any) -> dict[str, Any]:
-    return {"path": node.path, "xml": node.fragment}
+def _fragments(nodes: Sequence[Any], room: int) -> tuple[bytes, int]:
+    """The fragments of nodes as a member of a JSON object, as far as there is room; and the room that is left."""
+    found = []
+    for node in nodes:
+        room -= len(node.fragment)
+        if room < 0:
+            break
+        found.append({"path": node.path, "xml": node.fragment})
+    members = b',"fragments":' + to_json(found)
+    if len(found) < len(nodes):
+        members += b',"fragments_left_out":%d' % (len(nodes) - len(found))
+    return members, max(room, 0)

@@ -30,7 +30,7 @@ import xsift
 from xsift.errors import XsiftError
 from xsift.service.activity import Activity
 from xsift.service.api.application import make_application
-from xsift.service.api.security import Gate
+from xsift.service.api.security import TRIALS_OF_ONE, Gate
 from xsift.service.delivery.courier import Couriers, Sender
 from xsift.service.delivery.kafka import KafkaSender
 from xsift.service.delivery.outbox import Outbox, Reads
@@ -151,14 +151,21 @@ class Server:
         outbox = Outbox(reads, alone=database.is_sqlite)
         activity = Activity()
         publisher = Publisher(
-            live_set, writer, Numbers(number), metrics, settings.matching, activity, outbox.committed
+            live_set,
+            writer,
+            Numbers(number),
+            metrics,
+            settings.matching,
+            activity,
+            settings.limits.fragment_bytes,
+            outbox.committed,
         )
         webhooks = WebhookSender(settings.webhooks, metrics)
         senders: list[Sender] = [webhooks]
         if settings.kafka.servers:
             senders.append(KafkaSender(settings.kafka))
         couriers = Couriers(senders, outbox, reads, writer, metrics, settings.webhooks, self._name)
-        trials = ThreadPoolExecutor(max(2, settings.matching.threads), thread_name_prefix="xsift-trial")
+        trials = ThreadPoolExecutor(TRIALS_OF_ONE + 2, thread_name_prefix="xsift-trial")
         return Parts(
             settings,
             database,

@@ -41,6 +41,8 @@ class OwnerLimits(_Section):
 
     body_bytes: int = Field(default=16 << 20, ge=1)
     """One document, or one request that is not streamed."""
+    fragment_bytes: int = Field(default=1 << 20, ge=0)
+    """Of all fragments in one delivery; those beyond it are left out, and it is said how many."""
     upload_bytes: int = Field(default=1 << 30, ge=1)
     """A streamed request: many documents or subscriptions."""
     documents_per_second: float = Field(default=0, ge=0)
@@ -59,6 +61,8 @@ class Keeping(_Section):
 
     documents: int = Field(default=10_000, ge=0)
     """The latest documents are kept, whether somebody still needs them or not."""
+    document_bytes: int = Field(default=1 << 30, ge=0)
+    """And no more bytes of them than this."""
     deliveries_hours: float = Field(default=72, gt=0)
     """A delivery that waits longer is dropped."""
     backlog: int = Field(default=10_000, ge=1)

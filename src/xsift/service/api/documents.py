@@ -296,8 +296,9 @@ async def _trial(call: Call) -> tuple[models.TrialIn | None, xsift.Document]:
 
 
 async def in_trial(call: Call, work: Callable[[], Answer]) -> Answer:
-    """Runs what takes time on the threads for trials."""
-    return await asyncio.get_running_loop().run_in_executor(call.parts.trials, work)
+    """Runs what takes time on the threads for trials. An owner never has all of them."""
+    async with call.gate.use(call.caller.owner).trials:
+        return await asyncio.get_running_loop().run_in_executor(call.parts.trials, work)
 
 
 def _only(trial: models.TrialIn, call: Call, row: Any) -> tuple[xsift.Matcher, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic_core import to_json
 
 __all__ = [
     "Acknowledgement",
@@ -43,6 +44,7 @@ def _fits_into_a_path(name: str) -> str:
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_fits_into_a_path)]
 """Ids of subscriptions, subscribers and owners."""
 Text = Annotated[str, StringConstraints(max_length=1000)]
+LARGEST_METADATA = 16 << 10
 Deliver = Literal["ids", "document", "fragments"]
 
 
@@ -68,7 +70,14 @@ class SubscriptionIn(_In):
         description="ids: that it matched; document: the document too; fragments: the nodes that it selects.",
     )
     labels: dict[Text, Text] = Field(default_factory=dict, max_length=50, description="To find it by.")
-    metadata: dict[str, Any] = Field(default_factory=dict, description="Comes back with every match.")
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Comes back with every match; 16 KB of JSON.")
+
+    @field_validator("metadata")
+    @classmethod
+    def _is_small(cls, metadata: dict[str, Any]) -> dict[str, Any]:
+        if len(to_json(metadata)) > LARGEST_METADATA:
+            raise ValueError(f"metadata has more than {LARGEST_METADATA:,} bytes as JSON")
+        return metadata
 
 
 class Line(SubscriptionIn):

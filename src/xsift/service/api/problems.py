@@ -26,6 +26,7 @@ STATUSES = {
     "storage-full": 507,
     "storage-failed": 500,
     "key-reused": 422,
+    "too-many-subscriptions": 429,
 }
 
 

@@ -215,6 +215,8 @@ class _Endpoint:
         route = self._route
         if not route.roles:
             return await route.endpoint(Call(request, self._parts, self._gate, NOBODY))
+        if not self._parts.ready:  # without the whole set, an answer would be wrong
+            raise Problem(503, "not-ready", "the server is starting or stopping", hint="try again in a moment")
         caller = await self._gate.caller(request)
         if not caller.roles & route.roles and not caller.is_admin:
             raise Problem(

@@ -7,6 +7,7 @@ controls. From the first key on, every request needs one.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ COOKIE = "xsift_key"
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
 REMEMBERED_SECONDS = 5.0  # a key that was revoked by another server works so long
 MOST_REMEMBERED = 10_000
+TRIALS_OF_ONE = 2  # that are worked on at a time: fewer than there are threads for them
 OPEN_CALLER = Caller("default", frozenset(keys.ROLES), "localhost")
 
 
@@ -53,6 +55,7 @@ class OwnerUse:
 
     requests: int = 0
     streams: int = 0
+    trials: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TRIALS_OF_ONE))
     documents: _Bucket = field(default_factory=lambda: _Bucket(1.0, 0.0))
     bytes: _Bucket = field(default_factory=lambda: _Bucket(1.0, 0.0))
 

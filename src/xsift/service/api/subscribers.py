@@ -34,6 +34,7 @@ routes = Routes("subscribers")
 HEARTBEAT_SECONDS = 15.0  # a comment in a stream, so that nobody on the way takes it for dead
 SEND_SECONDS = 60.0  # a client that reads nothing for so long is cut off; it resumes where it was
 LONGEST_POLL = 60
+LARGEST_POLL = 8 << 20  # bytes after which no more deliveries are added to an answer
 
 
 def shown(row: Row[Any], secret: str | None = None) -> dict[str, Any]:
@@ -316,6 +317,8 @@ async def _poll(call: Call, reader: Reader, wait: int, most: int) -> list[Delive
         await asyncio.wait({gone, reading}, return_when=asyncio.FIRST_COMPLETED)
         found = reading.result() if reading.done() else []
         while found and len(found) < most and not reader.caught_up:
+            if sum(len(delivery.content) + len(delivery.body) for delivery in found) > LARGEST_POLL:
+                break  # the rest comes with the next one
             found += await reader.next(0.5)
         return found[:most]
     finally:

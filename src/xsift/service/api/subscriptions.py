@@ -114,11 +114,11 @@ async def put(call: Call) -> Response:
     refused = await in_trial(call, lambda: _check([row], residuals))
     if refused:
         raise _named(refused[0], id)
-    _check_limit(call, owner, 1)
+    most = _limit(call, owner, 1)
     subscription = _subscription(id, wanted, owner)
 
     def work(connection: Connection) -> tuple[store.Put, Row[Any]]:
-        result = store.put_many(connection, owner, [subscription], call.caller.actor)
+        result = store.put_many(connection, owner, [subscription], call.caller.actor, most=most)
         if result.added or result.replaced:
             keys.note(
                 connection, call.caller, "put-subscription", owner, id, xpath=wanted.xpath, version=result.version
@@ -143,15 +143,10 @@ def _subscription(id: str, wanted: models.SubscriptionIn, owner: str) -> Subscri
     )
 
 
-def _check_limit(call: Call, owner: str, more: int) -> None:
+def _limit(call: Call, owner: str, more: int) -> int | None:
+    """The limit of an owner, if it is near: then the store counts, which takes a moment for many."""
     most = call.parts.settings.limits.subscriptions
-    if call.parts.live_set.count(owner) + more > most:
-        raise Problem(
-            429,
-            "too-many-subscriptions",
-            f"{owner!r} may have {most:,} subscriptions",
-            hint="remove some, or ask the operator",
-        )
+    return most if call.parts.live_set.count(owner) + more > most else None
 
 
 @routes.add(
@@ -298,13 +293,27 @@ class _Import:
     refused: int = 0
     version: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
+    writing: asyncio.Task[None] | None = None
 
     async def take(self, lines: list[tuple[int, bytes]]) -> None:
-        """Puts some lines; those that cannot be used are noted, the others go in."""
+        """Puts some lines; those that cannot be used are noted, the others go in. It returns while they are written,
+        so that the next lines are read meanwhile.
+        """
         parsed = await in_trial(self.call, lambda: self._parse(lines))
+        await self.finish()
+        self.writing = asyncio.create_task(self._write(parsed))
+
+    async def finish(self) -> None:
+        """Waits until what was taken is written."""
+        if self.writing is not None:
+            writing, self.writing = self.writing, None
+            await writing
+
+    async def _write(self, parsed: dict[str, list[Subscription]]) -> None:
         for owner, subscriptions in parsed.items():
-            _check_limit(self.call, owner, 0)
-            work = partial(store.put_many, owner=owner, wanted=subscriptions, actor=self.call.caller.actor)
+            most = _limit(self.call, owner, self.added + len(subscriptions))
+            actor = self.call.caller.actor
+            work = partial(store.put_many, owner=owner, wanted=subscriptions, actor=actor, most=most)
             result = await self.call.parts.writer.run(work)
             self.added += result.added
             self.replaced += result.replaced
@@ -371,6 +380,7 @@ async def import_subscriptions(call: Call) -> Response:
             del waiting[:IMPORT_ROWS]
     if waiting:
         await importing.take(waiting)
+    await importing.finish()
     report = {
         name: getattr(importing, name) for name in ("added", "replaced", "unchanged", "refused", "version", "errors")
     }

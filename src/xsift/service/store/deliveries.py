@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 CHUNK = 500
+PAGE_BYTES = 8 << 20  # that are read of deliveries at a time, or one that is larger
 
 
 @dataclass(slots=True)
@@ -288,15 +289,20 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 
 
 def read(connection: Connection, subscriber: int, after: int, most: int) -> list[Delivery]:
-    """The deliveries to a subscriber after a place, in order."""
+    """The deliveries to a subscriber after a place, in order; fewer if they are large."""
+    source = table.outerjoin(documents, table.c.document == documents.c.number)
+    wanted = (table.c.subscriber == subscriber, table.c.place > after)
+    sizes = select(table.c.place, func.length(table.c.content), case((table.c.whole, documents.c.size), else_=0))
+    total, last = 0, after
+    for place, content, document in connection.execute(
+        sizes.select_from(source).where(*wanted).order_by(table.c.place).limit(most)
+    ):
+        total += content + (document or 0)
+        if total > PAGE_BYTES and last > after:
+            break
+        last = place
     body = case((table.c.whole, documents.c.body), else_=None).label("body")
-    query = (
-        select(table, body, documents.c.encoding)
-        .select_from(table.outerjoin(documents, table.c.document == documents.c.number))
-        .where(table.c.subscriber == subscriber, table.c.place > after)
-        .order_by(table.c.place)
-        .limit(most)
-    )
+    query = select(table, body, documents.c.encoding).select_from(source)
     return [
         Delivery(
             row.subscriber,
@@ -308,7 +314,7 @@ def read(connection: Connection, subscriber: int, after: int, most: int) -> list
             row.body or b"",
             row.encoding,
         )
-        for row in connection.execute(query)
+        for row in connection.execute(query.where(*wanted, table.c.place <= last).order_by(table.c.place))
     ]
 
 

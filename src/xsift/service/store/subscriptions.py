@@ -86,8 +86,12 @@ def _note_version(connection: Connection, version: int, actor: str, added: int, 
 # Changing
 
 
-def put_many(connection: Connection, owner: str, wanted: Iterable[Subscription], actor: str) -> Put:
-    """Adds subscriptions, or replaces those that have other contents. One version for all of them."""
+def put_many(
+    connection: Connection, owner: str, wanted: Iterable[Subscription], actor: str, *, most: int | None = None
+) -> Put:
+    """Adds subscriptions, or replaces those that have other contents. One version for all of them. Raises
+    SubscriptionError if the owner would then have more than `most`.
+    """
     rows = {subscription.id: subscription for subscription in wanted}  # the last one of an id counts
     version = current_version(connection, lock=True)
     numbers = subscribers.ensure(connection, owner, {subscription.subscriber for subscription in rows.values()})
@@ -103,6 +107,12 @@ def put_many(connection: Connection, owner: str, wanted: Iterable[Subscription],
         new.append(subscription)
     if not new:
         return Put(version, 0, 0, unchanged)
+    if most is not None and len(new) > len(replaced) and count(connection, owner) + len(new) - len(replaced) > most:
+        raise SubscriptionError(
+            "too-many-subscriptions",
+            f"{owner!r} may have {most:,} subscriptions",
+            hint="remove some, or ask the operator",
+        )
     version += 1
     now = time.time()
     _mark_removed(connection, replaced, version, now, actor)
