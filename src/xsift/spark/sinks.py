@@ -6,7 +6,7 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from pyspark.sql import functions as sql
 from xsift.errors import XsiftError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["FolderSink", "KafkaSink", "ParquetSink"]
 
@@ -38,6 +38,9 @@ class FolderSink:
     """A folder for each subscriber: `subscription=ID/batch_id=N`; with `buckets` one for each of so many hashes:
     `bucket=B/batch_id=N`.
 
+    An id that would make no good name of a folder (longer than 80 bytes, empty, with a tilde) is shortened there, with
+    a hash, so that no two ids share a folder. The files have the whole id in the column `subscriber`.
+
     It takes output="rows" (with keep_xml=True for whole documents) or output="nodes" (fragments).
     """
 
@@ -51,6 +54,9 @@ class FolderSink:
         delivered = matches.where("subscription is not null").withColumn("batch_id", sql.lit(batch_id))
         if self.buckets is not None:
             delivered = delivered.withColumn("bucket", sql.pmod(sql.xxhash64("subscription"), sql.lit(self.buckets)))
+        else:
+            delivered = delivered.withColumn("subscriber", sql.col("subscription"))
+            delivered = delivered.withColumn("subscription", _folder_name(sql.col("subscription")))
         (
             delivered.repartition(sql.col(folder))
             .write.mode("overwrite")
@@ -60,13 +66,22 @@ class FolderSink:
         )
 
 
+def _folder_name(id: Column) -> Column:
+    """An id as the name of a folder. (Spark escapes what file systems do not take, in three bytes each.)"""
+    odd = (sql.octet_length(id) > 80) | id.contains("~") | (id == "") | id.startswith("__HIVE")
+    return sql.when(odd, sql.concat(sql.substring(id, 1, 8), sql.lit("~"), sql.sha2(id, 256))).otherwise(id)
+
+
 @dataclass(frozen=True)
 class KafkaSink:
     """Kafka: each match is a message in the topic that `route` gives for its subscription; the key is the
     subscription.
 
+    Ids are chosen by subscribers, and so is what `route` makes of them: `topics` says which topics may be sent to. A
+    match that would go elsewhere goes to `otherwise`, or is an error (code "topic-not-allowed") if that is None.
+
     The value is the column `value`: "fragment" with output="nodes", or the XML column with output="rows" and
-    keep_xml=True. Kafka cannot replace what a crashed batch has sent, so each message carries the header `xsift-id`,
+    keep_xml=True; a null is a message without a value. Kafka cannot replace what a crashed batch has sent, so each message carries the header `xsift-id`,
     which is the same when it is sent again.
     """
 
@@ -74,6 +89,21 @@ class KafkaSink:
     route: Callable[[str], str]
     value: str = "fragment"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    topics: Collection[str] | None = None
+    otherwise: str | None = None
+
+    def topic_of(self, subscription: str) -> str:
+        """The topic of a subscription's matches."""
+        topic = self.route(subscription)
+        if self.topics is None or topic in self.topics:
+            return topic
+        if self.otherwise is None:
+            raise XsiftError(
+                "topic-not-allowed",
+                f"the matches of subscription {subscription!r} would go to the topic {topic!r}",
+                hint="add it to topics=, or say with otherwise= where such matches go",
+            )
+        return self.otherwise
 
     def __call__(self, matches: DataFrame, batch_id: int) -> None:
         """Sends a micro-batch; returns when the brokers have all of it."""
@@ -103,7 +133,7 @@ class _Send:
         for batch in batches:
             for row in batch.to_pylist():
                 value = row[self.sink.value]
-                payload = value if isinstance(value, bytes) else str(value).encode()
+                payload = value if value is None or isinstance(value, bytes) else str(value).encode()
                 self._produce(producer, row, payload, failures)
                 count += 1
         producer.flush()
@@ -111,10 +141,10 @@ class _Send:
             raise KafkaException(failures[0])
         yield pa.RecordBatch.from_pydict({"sent": pa.array([count], pa.int64())})
 
-    def _produce(self, producer: Any, row: dict[str, Any], payload: bytes, failures: list[Any]) -> None:
+    def _produce(self, producer: Any, row: dict[str, Any], payload: bytes | None, failures: list[Any]) -> None:
         identity = repr((self.batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
         message = {
-            "topic": self.sink.route(row["subscription"]),
+            "topic": self.sink.topic_of(row["subscription"]),
             "key": row["subscription"].encode(),
             "value": payload,
             "headers": [("xsift-id", blake2b(identity, digest_size=16).hexdigest().encode())],
