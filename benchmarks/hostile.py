@@ -229,6 +229,7 @@ def run(scale: float) -> None:
             command = [sys.executable, "-W", "ignore", "-m", "benchmarks.hostile", name, str(max(1, round(size * scale)))]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             results.append(json.loads(done.stdout))
+        print(f"  {name}: " + ", ".join(f"{result['seconds']:.3f}" for result in results), flush=True)
         last = results[-1]
         fitted = exponent([(result["bytes"], result["seconds"]) for result in results])
         if fitted > MOST:
@@ -243,6 +244,7 @@ def run(scale: float) -> None:
                 last["outcome"],
             ]
         )
+    print()
     table(["", "KB", "seconds", "MB more", "exponent", "outcome"], lines)
     print(f"\n  above {MOST}: {', '.join(steep) or 'none'}")
 

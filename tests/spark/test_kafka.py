@@ -180,3 +180,22 @@ def test_what_goes_wrong_is_said() -> None:
         Settings.of({"servers": "x"})
     with pytest.raises(xsift.XsiftError, match="earliest or latest"):
         Settings.of({"servers": "x", "topics": "t", "startingOffsets": "7"})
+
+
+def test_only_allowed_topics_are_sent_to(spark: SparkSession, cluster: tuple[Any, str]) -> None:
+    producer, servers = cluster
+    register_sources(spark)
+    send(producer, "to-a", [b"before"])
+    send(producer, "lost", [b"before"])
+    frame = spark.createDataFrame([("a", b"1"), ("b", b"2"), ("a", None)], "subscription string, fragment binary")
+    sink = KafkaSink(servers, route, topics=["to-a"], otherwise="lost")
+    sink(frame, 0)
+    batch = spark.read.format("xsift-kafka").option("servers", servers)
+    got = {topic: [row.value for row in batch.option("topics", topic).load().collect()] for topic in ("to-a", "lost")}
+    assert sorted((bytes(value) if value is not None else b"") for value in got["to-a"]) == [b"", b"1", b"before"]
+    assert sorted(bytes(value) for value in got["lost"]) == [b"2", b"before"]
+    strict = KafkaSink(servers, route, topics=["to-a"])
+    assert strict.topic_of("a") == "to-a"
+    with pytest.raises(xsift.XsiftError) as caught:
+        strict.topic_of("b")
+    assert caught.value.code == "topic-not-allowed"

@@ -279,3 +279,15 @@ def test_whole_documents_are_delivered_once_when_a_batch_comes_again(spark: Spar
     assert sorted((row.subscription, row.batch_id) for row in rows) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
     with pytest.raises(xsift.XsiftError, match="a row a match"):
         sink(frame.drop("subscription"), 2)
+
+
+def test_folders_of_long_and_odd_ids(spark: SparkSession, tmp_path: Path) -> None:
+    long = "x" * 3000
+    ids = ["", "a", "a~b", "..", "../../up", long, long + "y", "é" * 60, "%2F", "__HIVE_DEFAULT_PARTITION__", "a=b:c\n*"]
+    frame = spark.createDataFrame([(id, b"<a/>") for id in ids], "subscription string, xml binary")
+    FolderSink(str(tmp_path / "out"))(frame, 0)
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.subscriber for row in rows) == sorted(ids)
+    assert len({row.subscription for row in rows}) == len(ids)
+    assert {row.subscription for row in rows if row.subscriber in ("a", "..", "../../up")} == {"a", "..", "../../up"}
+    assert {path.parent for path in tmp_path.rglob("subscription=*")} == {tmp_path / "out"}

@@ -23,6 +23,7 @@ cdef class DocumentTree:
     cdef bint conditions_are_sorted  # those of each element ascend
     cdef readonly bint narrowed     # some conditions that hold are missing: see EventSource
     cdef vector[int32_t] places     # among siblings of the same name, 0 if it is the only one; empty until asked for
+    cdef string path_buffer
     cdef vector[string] labels      # what a path calls a name, by name; empty until asked for
     # Element numbers by symbol, ascending, one symbol after the other; empty until asked for. pack(0, symbol) -> where it begins.
     cdef vector[int32_t] by_symbol

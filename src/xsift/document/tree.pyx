@@ -4,6 +4,7 @@ Matching needs no tree. Showing which nodes matched, and verifying a match, does
 bytes that an element takes, and its path as people write it (`/nitf/body/p[3]`, as libxml2's getpath gives it).
 """
 
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libcpp.algorithm cimport sort
 from libcpp.string cimport string, to_string
 from libcpp.vector cimport vector
@@ -205,11 +206,12 @@ cdef class DocumentTree:
         """An element's path, as libxml2 writes it: `/nitf/body/p[3]`; `*` in a default namespace."""
         cdef int32_t at = self._index(number) + 1
         cdef vector[int32_t] steps
-        cdef string path
+        cdef string* path = &self.path_buffer
         cdef size_t i
         self._check_names()
         if self.labels.empty():
             self._find_places()
+        path.clear()
         while at:
             steps.push_back(at - 1)
             at = self.parents[at - 1]
@@ -220,7 +222,7 @@ cdef class DocumentTree:
                 path.append(b"[", 1)
                 path.append(to_string(self.places[steps[i]]))
                 path.append(b"]", 1)
-        return path.decode()
+        return PyUnicode_DecodeUTF8(path.data(), path.size(), NULL)
 
     def _check_names(self):
         if self.names is None or <size_t>self.names.of_element.size() != self.symbols.size():

@@ -12,7 +12,7 @@ Spark makes of it. Whoever begins a part fences off those that began it before (
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -41,8 +41,11 @@ class KafkaSink:
     """Kafka: each match is a message in the topic that `route` gives for its subscription; the key is the
     subscription.
 
-    The value is the column `value`: "fragment" with output="nodes", or the XML column with output="rows" and
-    keep_xml=True. Each message carries the header `xsift-id`, which is the same when it is sent again. `settings` are
+    Ids are chosen by subscribers, and so is what `route` makes of them: `topics` says which topics may be sent to. A
+    match that would go elsewhere goes to `otherwise`, or is an error (code "topic-not-allowed") if that is None.
+
+    The value is the column `value`: "fragment" with kind="nodes", or the XML column with kind="rows" and
+    keep_xml=True; a null is a message without a value. Each message carries the header `xsift-id`, which is the same when it is sent again. `settings` are
     those of librdkafka.
 
     With `transactions` each micro-batch is sent exactly once, to consumers that read with
@@ -55,12 +58,27 @@ class KafkaSink:
     route: Callable[[str], str]
     value: str = "fragment"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    topics: Collection[str] | None = None
+    otherwise: str | None = None
     transactions: bool = False
     parts: int = 4
     progress_topic: str = "xsift-progress"
     query: str | None = None
     _state: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
     """Whether a batch was sent since the driver started."""
+
+    def topic_of(self, subscription: str) -> str:
+        """The topic of a subscription's matches."""
+        topic = self.route(subscription)
+        if self.topics is None or topic in self.topics:
+            return topic
+        if self.otherwise is None:
+            raise XsiftError(
+                "topic-not-allowed",
+                f"the matches of subscription {subscription!r} would go to the topic {topic!r}",
+                hint="add it to topics=, or say with otherwise= where such matches go",
+            )
+        return self.otherwise
 
     def for_query(self, id: str) -> KafkaSink:
         """This sink for the query with an id."""
@@ -150,7 +168,7 @@ class _Sender:
             payload = value if isinstance(value, bytes) else str(value).encode()
             identity = repr((self._batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
             self.produce(
-                topic=self._sink.route(row["subscription"]),
+                topic=self._sink.topic_of(row["subscription"]),
                 key=row["subscription"].encode(),
                 value=payload,
                 headers=[("xsift-id", blake2b(identity, digest_size=16).hexdigest().encode())],

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 from xsift.errors import XsiftError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["FolderSink", "ParquetSink", "needs_rows"]
 
@@ -35,6 +35,9 @@ class FolderSink:
     """A folder for each subscriber: `subscription=ID/batch_id=N`; with `buckets` one for each of so many hashes:
     `bucket=B/batch_id=N`.
 
+    An id that would make no good name of a folder (longer than 80 bytes, empty, with a tilde) is shortened there, with
+    a hash, so that no two ids share a folder. The files have the whole id in the column `subscriber`.
+
     It takes kind="rows" (with keep_xml=True for whole documents) or kind="nodes" (fragments).
     """
 
@@ -48,6 +51,9 @@ class FolderSink:
         delivered = matches.where("subscription is not null").withColumn("batch_id", sql.lit(batch_id))
         if self.buckets is not None:
             delivered = delivered.withColumn("bucket", sql.pmod(sql.xxhash64("subscription"), sql.lit(self.buckets)))
+        else:
+            delivered = delivered.withColumn("subscriber", sql.col("subscription"))
+            delivered = delivered.withColumn("subscription", _folder_name(sql.col("subscription")))
         (
             delivered.repartition(sql.col(folder))
             .write.mode("overwrite")
@@ -55,6 +61,12 @@ class FolderSink:
             .partitionBy(folder, "batch_id")
             .parquet(self.path)
         )
+
+
+def _folder_name(id: Column) -> Column:
+    """An id as the name of a folder. (Spark escapes what file systems do not take, in three bytes each.)"""
+    odd = (sql.octet_length(id) > 80) | id.contains("~") | (id == "") | id.startswith("__HIVE")
+    return sql.when(odd, sql.concat(sql.substring(id, 1, 8), sql.lit("~"), sql.sha2(id, 256))).otherwise(id)
 
 
 def needs_rows(matches: DataFrame) -> None:
