@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from tqdm import tqdm
 from xsift.errors import XsiftError
 from xsift.experiments.definition import Experiment, load, names
 from xsift.experiments.plan import Point
+from xsift.experiments.programs import YFILTER_HOME
 from xsift.experiments.report import terminal, write
 from xsift.experiments.results import Results
 from xsift.experiments.runner import Estimate, Progress
@@ -38,6 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     running.add_argument("--output", type=Path, metavar="DIR", help="where results go (default results/NAME)")
     running.add_argument("--figures", nargs="+", default=[], metavar="ID", help="only these figures")
+    running.add_argument(
+        "--yfilter",
+        type=Path,
+        metavar="DIR",
+        help=f"where YFilter 1.0 is, which is not part of xsift (default: ${YFILTER_HOME})",
+    )
     running.add_argument("--fresh", action="store_true", help="measure again what is already there")
     running.add_argument("--quiet", action="store_true", help="no progress, no tables")
     reporting = actions.add_parser("report", help="the report of a run once more, from what is stored")
@@ -70,6 +78,8 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     experiments = [load(name) for name in arguments.names]
+    if arguments.yfilter is not None:
+        os.environ[YFILTER_HOME] = str(arguments.yfilter)
     for experiment in experiments:
         folder = _folder(arguments, experiment, len(experiments))
         store = Store(folder)

@@ -82,7 +82,9 @@ cdef class BranchIndex:
         number = self.ascent_numbers.get(pack(source, made.step), -1)
         if number >= 0:
             return number
-        if descends_below and descends_above:
+        if made.step == 1 and not descends_above:
+            made.way = ROOT
+        elif descends_below and descends_above:
             made.way = SEARCH
             made.steps = self._search_steps(pattern, start)
         elif descends_below:

@@ -112,6 +112,8 @@ cdef class TwigJoin:
     cdef inline Elements set_at(self, int32_t place) noexcept nogil:
         cdef int32_t number = <int32_t>self.pool.size() - place
         return Elements(self.version, number, self.pool[place] if number else 0, place)
+    cdef bint has_start(self, const Ascent* ascent) noexcept nogil
+    cdef int start(self, const Ascent* ascent) except -1 nogil
     cdef int put_in_order(self, int32_t place) except -1 nogil
     cdef int climb(self, const Ascent* ascent, int32_t place) except -1 nogil
     cdef int search(self, const Ascent* ascent, int32_t place) except -1 nogil

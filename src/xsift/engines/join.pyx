@@ -19,7 +19,7 @@ however long the document.
 from libcpp.algorithm cimport sort, unique
 from libcpp.vector cimport vector
 
-from xsift.engines.branches cimport LEVEL, SEARCH, Watch
+from xsift.engines.branches cimport LEVEL, ROOT, SEARCH, Watch
 from xsift.xpath.pattern cimport DESCENDANT
 from xsift.xpath.symbols cimport ANY
 
@@ -31,6 +31,7 @@ cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) nogil
 
 cdef enum:
+    THE_ROOT = 1
     LARGEST_POOL = 1 << 22  # elements in sets that are kept from one twig to the next
     AHEAD = 8               # candidates whose memory is asked for in advance
 
@@ -211,29 +212,43 @@ cdef class TwigJoin:
     cdef int ascend(self, int32_t ascent) except -1 nogil:
         """Finds the elements that an ascent reaches."""
         cdef const Ascent* at = &self.index.ascents[ascent]
-        cdef int32_t place, i
-        cdef int32_t hit = -1
-        cdef Elements below
+        cdef int32_t place
         if at.source < 0:
-            self.satisfy(~at.source)
-            below = self.satisfied[~at.source]
-            place = <int32_t>self.pool.size()
-            for i in range(below.place, below.place + below.number):
-                self.pool.push_back(self.pool[i])
+            self.satisfy(~at.source)  # which writes to the pool
+        place = <int32_t>self.pool.size()
+        if at.way == ROOT:
+            if self.has_start(at):
+                self.pool.push_back(THE_ROOT)
         else:
-            place = <int32_t>self.pool.size()
-            hit = self.last_hit[at.source]
-            while hit >= 0:
-                self.pool.push_back(self.hits[hit].element)
-                hit = self.hits[hit].previous
-        if at.way == SEARCH:
-            self.search(at, place)
-        elif at.distance:
-            self.climb(at, place)
+            self.start(at)
+            if at.way == SEARCH:
+                self.search(at, place)
+            elif at.distance:
+                self.climb(at, place)
         if self.carried.size():
             self.pool.insert(self.pool.end(), self.carried[ascent].begin(), self.carried[ascent].end())
         self.put_in_order(place)
         self.reached[ascent] = self.set_at(place)
+        return 0
+
+    cdef bint has_start(self, const Ascent* ascent) noexcept nogil:
+        if ascent.source < 0:
+            return self.satisfied[~ascent.source].number > 0
+        return self.has_hit(ascent.source)
+
+    cdef int start(self, const Ascent* ascent) except -1 nogil:
+        """Puts the elements where an ascent starts into the pool."""
+        cdef Elements below
+        cdef int32_t hit, i
+        if ascent.source < 0:
+            below = self.satisfied[~ascent.source]
+            for i in range(below.place, below.place + below.number):
+                self.pool.push_back(self.pool[i])
+        else:
+            hit = self.last_hit[ascent.source]
+            while hit >= 0:
+                self.pool.push_back(self.hits[hit].element)
+                hit = self.hits[hit].previous
         return 0
 
     cdef int put_in_order(self, int32_t place) except -1 nogil:

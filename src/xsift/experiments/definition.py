@@ -21,7 +21,7 @@ from xsift.experiments.tables import Table, nearest
 __all__ = ["Claim", "Experiment", "Figure", "Series", "Vary", "load", "names", "overlaid", "read"]
 
 FOLDER = Path(__file__).parent / "definitions"
-PEERS = ("lxml-loop", "lxml-block", "lxml-xslt")
+PEERS = ("lxml-loop", "lxml-block", "lxml-xslt", "yfilter-1.0")
 LEAST_ROUNDS = 3
 UNLIMITED = "unlimited"  # for options: TOML has no word for None
 
@@ -69,6 +69,11 @@ class Series:
     deduplicate: bool
     until: float | None
     may_be_missing: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the engine or of the peer."""
+        return self.engine or self.peer
 
 
 @dataclass(frozen=True)

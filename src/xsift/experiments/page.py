@@ -184,11 +184,10 @@ def _failures(results: Results, figure: Figure) -> str:
         element("div", element("b", text(f"{one.label} at {one.x}")), text(f": {one.reason}"), kind="failure")
         for one in results.failures(figure)
     ]
-    absent = results.left_out(figure)
-    if absent:
-        lines.append(
-            element("div", text(f"Left out, because the engine is not there: {', '.join(absent)}"), kind="left-out")
-        )
+    lines += [
+        element("div", element("b", text(label)), text(f": not measured: {reason}"), kind="left-out")
+        for label, reason in results.left_out(figure)
+    ]
     return "".join(lines)
 
 

@@ -23,6 +23,7 @@ from xsift.errors import XsiftError
 from xsift.experiments.definition import Experiment, Figure, Series, X, overlaid
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import properties_among
+from xsift.experiments.programs import digest, why_missing
 from xsift.experiments.tables import nearest
 from xsift.experiments.workloads import check, is_ordered
 
@@ -78,7 +79,7 @@ class Point:
         parts = {
             "format": FORMAT,
             "entries": [entry.described() for entry in self.entries],
-            "code": [_code(entry.series.engine) for entry in self.entries],
+            "code": [_code(entry.series.engine) or digest(entry.series.peer) for entry in self.entries],
             "measuring": [self.figure.warm_up, self.figure.repeats, self.seconds, self.additions],
             "drop_order_dependent": self.figure.drop_order_dependent,
             "properties": self.properties,
@@ -109,7 +110,7 @@ class Plan:
     scale: float
     points: tuple[Point, ...]
     others: tuple[Point, ...]  # of the figures that were not asked for; what is stored of them is still reported
-    missing: Mapping[str, str]  # engine -> why it is not measured
+    missing: Mapping[str, str]  # engine or peer -> why it is not measured
 
 
 def make_plan(experiment: Experiment, scale: float = 1.0, figures: Sequence[str] = ()) -> Plan:
@@ -157,7 +158,7 @@ def _point(
     entries = [
         _entry(figure, series, settings, scale)
         for series in figure.series
-        if series.engine not in missing and (series.until is None or isinstance(x, str) or x <= series.until)
+        if series.name not in missing and (series.until is None or isinstance(x, str) or x <= series.until)
     ]
     scaled = _scaled_number(figure.vary.parameter, x, scale)
     return Point(
@@ -219,6 +220,8 @@ def _check_engines(figure: Figure, missing: dict[str, str]) -> None:
     option = figure.vary.parameter.partition("option.")[2]
     takers = 0
     for series in figure.series:
+        if series.peer and (reason := why_missing(series.peer)):
+            missing[series.peer] = reason
         if not series.engine or series.engine in missing:
             continue
         place = f"{figure.where}, series {series.label!r}"

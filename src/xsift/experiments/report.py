@@ -37,8 +37,8 @@ def terminal(results: Results) -> str:
             lines += [*_table(results, figure, measure), ""]
         for failure in results.failures(figure):
             lines += [f"  ! {failure.label} at {failure.x}: {failure.reason}", ""]
-        if results.left_out(figure):
-            lines += [f"  left out, because the engine is not there: {', '.join(results.left_out(figure))}", ""]
+        for label, reason in results.left_out(figure):
+            lines += [f"  {label}: not measured: {reason}", ""]
         for verdict in results.verdicts(figure):
             lines += [*_verdict(results, figure, verdict), ""]
     verdicts = [verdict for _, verdict in results.all_verdicts()]

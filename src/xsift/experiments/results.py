@@ -128,15 +128,15 @@ class Results:
             if label in labels
         ]
 
-    def left_out(self, figure: Figure) -> list[str]:
-        """The labels of the series whose engine is not there."""
+    def left_out(self, figure: Figure) -> list[tuple[str, str]]:
+        """The series whose engine or peer is not there: label and reason."""
         missing = self.run.get("missing", {})
-        return [one.label for one in figure.series if one.engine in missing]
+        return [(one.label, missing[one.name]) for one in figure.series if one.name in missing]
 
     def series(self, figure: Figure) -> list[Series]:
         """The series that are there."""
         missing = self.run.get("missing", {})
-        return [one for one in figure.series if one.engine not in missing]
+        return [one for one in figure.series if one.name not in missing]
 
     def _failures_at(self, figure: Figure, position: int) -> Iterator[tuple[str, str]]:
         measured = self.points.get((figure.measured_in, position))

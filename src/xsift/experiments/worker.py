@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.peers import subject
 from xsift.experiments.plan import Entry, Point
-from xsift.experiments.subjects import Refused, Subject, subject
+from xsift.experiments.subjects import Refused, Subject
 from xsift.experiments.workloads import Indices, Prepared
 
 __all__ = ["Failed", "Worker", "available_share", "give_back_memory"]
@@ -174,6 +175,7 @@ class _Job:
         self.point = point
         self.prepared = prepared
         self.subject: Subject
+        self.is_elsewhere = False  # whether the subject works in a process of its own
         self.resident_before = _resident_bytes()
         self.measured: dict[str, Any] = {
             "build_seconds": [],
@@ -187,13 +189,16 @@ class _Job:
         self.subject = subject(self.entry, self.prepared)
         started = perf_counter()
         self.subject.build()
-        self.measured["build_seconds"].append(perf_counter() - started)
+        seconds = perf_counter() - started
+        clock = self.subject.take_clock()
+        self.measured["build_seconds"].append(clock.seconds if clock else seconds)
+        self.is_elsewhere = clock is not None
 
     def answers(self) -> list[Indices]:
         before = self.subject.counters()
         results = [self.subject.match(document) for document in self._documents()]
         after = self.subject.counters()
-        resident = _resident_bytes()
+        resident = None if self.is_elsewhere else _resident_bytes()
         self.measured |= {
             "counters": {name: value - before.get(name, 0) for name, value in after.items()},
             "memory": self.subject.memory(),
@@ -219,7 +224,7 @@ class _Job:
         properties = {name: self.subject.property(name) for name in self.point.properties}
         self.measured["properties"] = {name: value for name, value in properties.items() if value is not None}
         builds = self.measured["build_seconds"]
-        while len(builds) < FEW_BUILDS and sum(builds) < LONGEST_REBUILD:
+        while len(builds) < FEW_BUILDS and sum(builds) < LONGEST_REBUILD and not self.is_elsewhere:
             self.build()
         prepared = self.prepared
         return self.measured | {
@@ -254,15 +259,18 @@ class _Job:
         """
         results: list[Any] = [None] * len(self._documents())
         passes: list[list[float]] = []
-        total = 0.0
+        total = elsewhere = 0.0
         cpu = process_time()
         while not passes or (total < SHORTEST_ROUND and len(passes) < MOST_PASSES):
             seconds = []
             for document in self._documents():
                 started = perf_counter()
                 results[document] = task(document)
-                seconds.append(perf_counter() - started)
+                taken = perf_counter() - started
+                clock = self.subject.take_clock()
+                seconds.append(clock.seconds if clock else taken)
+                elsewhere += clock.cpu_seconds if clock else 0.0
             passes.append(seconds)
             total += sum(seconds)
-        cpu = (process_time() - cpu) / len(passes) / len(results)
+        cpu = (elsewhere or process_time() - cpu) / len(passes) / len(results)
         return [float(f"{value:.4g}") for value in np.median(passes, axis=0)], cpu, results
