@@ -38,8 +38,8 @@ class FolderSink:
     """A folder for each subscriber: `subscription=ID/batch_id=N`; with `buckets` one for each of so many hashes:
     `bucket=B/batch_id=N`.
 
-    An id that would make no good name of a folder (longer than 80 bytes, empty, with a tilde) is shortened there, with
-    a hash, so that no two ids share a folder. The files have the whole id in the column `subscriber`.
+    An id that would make no good name of a folder (longer than 80 bytes, empty, with a tilde) is shortened there,
+    with a hash, so that no two ids share a folder. The files have the whole id in the column `subscriber`.
 
     It takes output="rows" (with keep_xml=True for whole documents) or output="nodes" (fragments).
     """
@@ -81,8 +81,8 @@ class KafkaSink:
     match that would go elsewhere goes to `otherwise`, or is an error (code "topic-not-allowed") if that is None.
 
     The value is the column `value`: "fragment" with output="nodes", or the XML column with output="rows" and
-    keep_xml=True; a null is a message without a value. Kafka cannot replace what a crashed batch has sent, so each message carries the header `xsift-id`,
-    which is the same when it is sent again.
+    keep_xml=True; a null is a message without a value. Kafka cannot replace what a crashed batch has sent, so each
+    message carries the header `xsift-id`, which is the same when it is sent again.
     """
 
     servers: str
