@@ -1,7 +1,7 @@
 """What one input may cost: cases that once took time or memory out of proportion, at three sizes each.
 
-For each case: the input's size, seconds of CPU and memory at the largest, what came of it, and the exponent of time over size, fitted over
-the three. 1 is in proportion; a limit that bites makes it less. None may be above 1.2.
+For each case: the input's size, seconds of CPU and memory at the largest, what came of it, and the exponent of time
+over size, fitted over the three. 1 is in proportion; a limit that bites makes it less. None may be above 1.2.
 
 Each measurement is a process of its own, so that memory is the case's own.
 """
@@ -226,7 +226,15 @@ def run(scale: float) -> None:
     for name in CASES:
         results = []
         for size in (1, 2, 4):
-            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.hostile", name, str(max(1, round(size * scale)))]
+            command = [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-m",
+                "benchmarks.hostile",
+                name,
+                str(max(1, round(size * scale))),
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             results.append(json.loads(done.stdout))
         print(f"  {name}: " + ", ".join(f"{result['seconds']:.3f}" for result in results), flush=True)

@@ -13,7 +13,6 @@ from xsift.engines.indexfilter.engine import IndexFilter
 from xsift.errors import EngineError
 from xsift.xpath import Symbols, patterns
 
-
 EVALUATIONS = ["depth-first", "together"]
 
 

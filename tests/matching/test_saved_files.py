@@ -1,7 +1,7 @@
-"""Files that are no saved matcher, although their checksum is right: an error, or a matcher that answers something; never a
-crash. The loads happen in another process, so that one that crashes is seen.
+"""Files that are no saved matcher, although their checksum is right: an error, or a matcher that answers something;
+never a crash. The loads happen in another process, so that one that crashes is seen.
 
-    python -m tests.matching.test_saved_files --seconds 60      in this process; `tools/sanitize .venv --fuzz 60` does it
+    python -m tests.matching.test_saved_files --seconds 60    in this process, as `tools/sanitize .venv --fuzz` does
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _number(header: Any, body: bytearray, chance: random.Random) -> None:
     offset, size = _place(header, chance)
     kind = chance.choice("iiq")
     width = 4 if kind == "i" else 8
-    if size >= width and 0 <= offset and offset + size <= len(body):
+    if size >= width and offset >= 0 and offset + size <= len(body):
         place = offset + chance.randrange(size // width) * width
         old = struct.unpack_from(f"<{kind}", body, place)[0]
         new = chance.choice([*NUMBERS, old + 1, old - 1, chance.randrange(-100, 1000)])
@@ -97,7 +97,20 @@ def _entry(header: Any, body: bytearray, chance: random.Random) -> None:
     if field == "shape":
         size = entry["shape"][0] if entry["shape"] else 0
         entry["shape"] = chance.choice(
-            [[], [0], [-1], [1, 1], [2**62, 4], [2**80], ["x"], [size // 2], [max(0, size - 1)], [size + 1], None, [1.5]]
+            [
+                [],
+                [0],
+                [-1],
+                [1, 1],
+                [2**62, 4],
+                [2**80],
+                ["x"],
+                [size // 2],
+                [max(0, size - 1)],
+                [size + 1],
+                None,
+                [1.5],
+            ]
         )
     elif field == "type":
         entry["type"] = chance.choice(["|u1", "<i4", "<i8", "<f8", "O", "|V3", "<U9", 3, None])

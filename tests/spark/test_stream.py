@@ -283,7 +283,19 @@ def test_whole_documents_are_delivered_once_when_a_batch_comes_again(spark: Spar
 
 def test_folders_of_long_and_odd_ids(spark: SparkSession, tmp_path: Path) -> None:
     long = "x" * 3000
-    ids = ["", "a", "a~b", "..", "../../up", long, long + "y", "é" * 60, "%2F", "__HIVE_DEFAULT_PARTITION__", "a=b:c\n*"]
+    ids = [
+        "",
+        "a",
+        "a~b",
+        "..",
+        "../../up",
+        long,
+        long + "y",
+        "é" * 60,
+        "%2F",
+        "__HIVE_DEFAULT_PARTITION__",
+        "a=b:c\n*",
+    ]
     frame = spark.createDataFrame([(id, b"<a/>") for id in ids], "subscription string, xml binary")
     FolderSink(str(tmp_path / "out"))(frame, 0)
     rows = spark.read.parquet(str(tmp_path / "out")).collect()

@@ -1,5 +1,6 @@
-"""Random expressions, and damaged ones: each is compiled, added, matched, selected and explained on random documents. The only error that
-may come of it is one that xsift raises on purpose; a crash is what sanitizers are for (`tools/sanitize .venv --fuzz 60`).
+"""Random expressions, and damaged ones: each is compiled, added, matched, selected and explained on random documents.
+The only error that may come of it is one that xsift raises on purpose; a crash is what sanitizers are for
+(`tools/sanitize .venv --fuzz 60`).
 
     python -m tests.xpath.fuzz_expressions --seconds 60 [--seed N]
 """
@@ -15,12 +16,12 @@ import xsift
 from tests.evaluation.grammar import GrammarMaker
 from tests.language import NAMESPACES, ExpressionMaker, random_xml
 
-PIECES = [
-    *"/ // . .. @ * [ ] ( ) | + - = != < <= > >= , :: : $ ' \" 1 1e9 0.5 -0 .5 9999999999999999999 a b n:a x".split(),
-    *"and or not( div mod text() node() comment() processing-instruction( child:: ancestor:: following:: self:: id(".split(),
-    *"count( sum( contains( starts-with( string-length( normalize-space( translate( concat( substring( lang( last()".split(),
-    *["position()", "\u00e9", "\u4e2d", "\U0001f600", "\x00", "\x1f", " ", "\n", "'&'", '"\\"', "[[[[[[[[", "((((((((", "]" * 9],
-]
+SIGNS = "/ // . .. @ * [ ] ( ) | + - = != < <= > >= , :: : $ ' \" 1 1e9 0.5 -0 .5 9999999999999999999 a b n:a x"
+WORDS = """and or not( div mod text() node() comment() processing-instruction( child:: ancestor:: following:: self::
+    id(     count( sum( contains( starts-with( string-length( normalize-space( translate( concat( substring( lang( last()
+    position()"""
+ODD = ["é", "中", "\U0001f600", "\x00", "\x1f", " ", "\n", "'&'", '"\\"', "[[[[[[[[", "((((((((", "]]]]]]]]]"]
+PIECES = [*SIGNS.split(), *WORDS.split(), *ODD]
 
 
 def soup(chance: random.Random) -> str:
@@ -31,7 +32,9 @@ def damaged(text: str, chance: random.Random) -> str:
     for _ in range(chance.choice([1, 1, 2, 5])):
         at = chance.randrange(len(text) + 1)
         end = min(len(text), at + chance.choice([0, 0, 1, 3, 10]))
-        piece = chance.choice(["", chance.choice(PIECES), text[at:end] * chance.choice([2, 50]), chr(chance.randrange(0x3000))])
+        piece = chance.choice(
+            ["", chance.choice(PIECES), text[at:end] * chance.choice([2, 50]), chr(chance.randrange(0x3000))]
+        )
         text = text[:at] + piece + text[end:]
     return text[:5000]
 
@@ -52,7 +55,7 @@ def one_round(chance: random.Random) -> None:
         try:
             subscriptions.add(f"s{number}", text, ordered=chance.random() < 0.2)
         except xsift.XsiftError as error:
-            assert str(error)
+            str(error)
     matcher = subscriptions.matcher(chance.choice(["sift", "sift", "yfilter", "xtrie", "bfilter"]))
     for _ in range(3):
         xml = random_xml(chance).encode()
@@ -64,7 +67,8 @@ def one_round(chance: random.Random) -> None:
         try:
             str(matcher.explain(xml, id))
         except xsift.SubscriptionError as error:
-            assert error.code in ("too-many-steps", "result-too-large")
+            if error.code not in ("too-many-steps", "result-too-large"):
+                raise
 
 
 def run(seed: int, *, seconds: float = 0.0, rounds: int = 0) -> int:

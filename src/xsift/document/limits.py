@@ -32,15 +32,15 @@ class Limits:
                         those on the string-values of nested elements do (code "text-amplification")
     amplification_bytes growth up to this size is allowed in any case
     entity_depth        entities that refer to entities that refer to … (code "entity-depth")
-    conditions          what conditions may cost that many elements hold at a time (`!=`, `<`, `contains()`, `not()` …): one
+    conditions          what conditions may cost that many elements hold (`!=`, `<`, `contains()`, `not()` …): one
                         for each that holds (code "too-many-conditions"). Each element adds 64. An error of the
                         subscriptions that have such a condition and are not decided by then; all others go on.
-    steps               what the evaluation of one subscription on one document may cost (code "too-many-steps"): a step
-                        is a node that is looked at, or 16 bytes of text. The document's nodes add 50 each. It is
-                        an error of the subscription, not of the document.
-    result_bytes        what `select`, `tuples` or `explain` may give for one document, all subscriptions together (code
-                        "result-too-large"): 256 for a node and the bytes of its path, 64 for a tuple and 40 for each
-                        of its numbers; for fragments their own length, counted apart. An error of the
+    steps               what the evaluation of one subscription on one document may cost (code "too-many-steps"): a
+                        step is a node that is looked at, or 16 bytes of text. The document's nodes add 50 each. It
+                        is an error of the subscription, not of the document.
+    result_bytes        what `select`, `tuples` or `explain` may give for one document, all subscriptions together
+                        (code "result-too-large"): 256 for a node and the bytes of its path, 64 for a tuple and 40
+                        for each of its numbers; for fragments their own length, counted apart. An error of the
                         subscriptions that find no room any more.
     """
 

@@ -307,8 +307,8 @@ class Matcher:
         return {self._rows.id(row): tuples for row, tuples in found.items()}
 
     def explain(self, document: DocumentSource, id: str, *, encoding: str | None = None) -> Explanation:
-        """Why a subscription matched a document, or where it stopped. Raises SubscriptionError if that costs more than
-        the limits allow.
+        """Why a subscription matched a document, or where it stopped. Raises SubscriptionError if that costs more
+        than the limits allow.
         """
         row = self._row(id)
         loaded = Document(document, encoding=encoding).loaded(self.limits.bytes)

@@ -51,9 +51,7 @@ class Room:
 class Selector:
     """Finds the nodes of rows that match."""
 
-    def __init__(
-        self, rows: Rows, symbols: Symbols, mappings: Sequence[Mapping[str, str]], limits: Limits
-    ) -> None:
+    def __init__(self, rows: Rows, symbols: Symbols, mappings: Sequence[Mapping[str, str]], limits: Limits) -> None:
         self._limits = limits
         self._rows = rows
         self._symbols = symbols
@@ -97,7 +95,7 @@ class Selector:
     def tuples(
         self, rows: list[int], views: DocumentViews, limit: int | None
     ) -> tuple[dict[int, list[tuple[int, ...]]], dict[int, XsiftError]]:
-        """For each row whose patterns tell, the instantiations of its path; and errors of those that have too many."""
+        """For each row whose patterns tell, the instantiations of its path; errors of those that have too many."""
         found = _Found(views, self._symbols, self._limits)
         result: dict[int, list[tuple[int, ...]]] = {}
         failures: dict[int, XsiftError] = {}

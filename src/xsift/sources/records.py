@@ -391,8 +391,7 @@ class _Finisher:
         if missing:
             raw = raw[:cut] + missing + raw[cut:]
         if self.header.encoding.lower() not in ("utf-8", "utf8"):
-            raw = (doctype + raw).decode(self.header.encoding, "replace").encode()
-            return raw
+            return (doctype + raw).decode(self.header.encoding, "replace").encode()
         return doctype + raw
 
     def _namespaces(self, tag: bytes, scope: Mapping[bytes, bytes]) -> bytes:
