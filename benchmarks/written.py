@@ -2,7 +2,7 @@
 
 stylesheets   which share of DocBook's stylesheets (Debian package docbook-xsl) is indexed, evaluated, refused
 rules         2,000 rules `context[not(test)]` over invoices of 8 KB, beside a loop over lxml's compiled expressions
-mix           50,000 subscriptions, half of them with not, positions, transformed values or counts, beside as many without
+mix           50,000 subscriptions, half of them with not, positions, transformed values or counts, and without
 hostile       the time that an expression takes until its budget is used up
 """
 

@@ -77,7 +77,8 @@ def test_substring(start: str, length: str) -> None:
     ["//a[1]", "(//a)[1]", "//a[last()]", "(//a)[last()]",
      "//b[. = 7]/preceding-sibling::*", "//b[. = 7]/following::b[1]",
      "//b[. = 7]/preceding::b[2]", "//c[not(. = //b)]", "//a[@x > 197]/@x", "//a[b = c]", "count(//a) = 200",
-     "//a[count(preceding::a) = 5]/b", "sum(//b) = 19900", "//b | //c[. = 't3']", "//a/b/..//c[. = 't4']/ancestor::*"],
+     "//a[count(preceding::a) = 5]/b", "sum(//b) = 19900", "//b | //c[. = 't3']",
+     "//a/b/..//c[. = 't4']/ancestor::*"],
 )  # fmt: skip
 def test_matches_and_selects_as_lxml(expression: str) -> None:
     agrees(MANY, expression)

@@ -1,4 +1,4 @@
-"""The peer YFilter 1.0: without it; with a stand-in for Java that speaks as its driver does; and itself, if it is here."""
+"""The peer YFilter 1.0: without it; with a stand-in for Java that speaks as its driver does; and itself, if here."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ class KafkaSink:
     match that would go elsewhere goes to `otherwise`, or is an error (code "topic-not-allowed") if that is None.
 
     The value is the column `value`: "fragment" with kind="nodes", or the XML column with kind="rows" and
-    keep_xml=True; a null is a message without a value. Each message carries the header `xsift-id`, which is the same when it is sent again. `settings` are
-    those of librdkafka.
+    keep_xml=True; a null is a message without a value. Each message carries the header `xsift-id`, which is the same
+    when it is sent again. `settings` are those of librdkafka.
 
     With `transactions` each micro-batch is sent exactly once, to consumers that read with
     isolation.level=read_committed. It is sent in `parts` transactions, whose progress is kept in the topic
@@ -165,7 +165,7 @@ class _Sender:
         for row in batch.to_pylist():
             row.pop(PART, None)
             value = row[self._sink.value]
-            payload = value if isinstance(value, bytes) else str(value).encode()
+            payload = value if value is None or isinstance(value, bytes) else str(value).encode()
             identity = repr((self._batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
             self.produce(
                 topic=self._sink.topic_of(row["subscription"]),

@@ -35,8 +35,8 @@ class FolderSink:
     """A folder for each subscriber: `subscription=ID/batch_id=N`; with `buckets` one for each of so many hashes:
     `bucket=B/batch_id=N`.
 
-    An id that would make no good name of a folder (longer than 80 bytes, empty, with a tilde) is shortened there, with
-    a hash, so that no two ids share a folder. The files have the whole id in the column `subscriber`.
+    An id that would make no good name of a folder (longer than 80 bytes, empty, with a tilde) is shortened there,
+    with a hash, so that no two ids share a folder. The files have the whole id in the column `subscriber`.
 
     It takes kind="rows" (with keep_xml=True for whole documents) or kind="nodes" (fragments).
     """

@@ -52,7 +52,7 @@ class SubscriptionParameters:
     minimum_depth: int = 1
     """No main path has fewer steps."""
     stop_odds: float = 0.0
-    """The probability that a main path ends with a step, and goes no deeper: then some paths are prefixes of others."""
+    """The probability that a main path ends with a step, and goes no deeper: then some are prefixes of others."""
     wildcard_odds: float = 0.2
     """W: the probability that a step is `*`."""
     descendant_odds: float = 0.2

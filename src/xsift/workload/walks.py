@@ -161,7 +161,8 @@ class Walks:
         if not odds:
             return np.full(BATCH, self.depth)
         steps = 1 + np.floor(np.log1p(-self._units(BATCH)) / np.log1p(-odds))
-        return np.clip(steps, least, self.depth).astype(np.int64)
+        limits: Integers = np.clip(steps, least, self.depth).astype(np.int64)
+        return limits
 
     def _units(self, size: int) -> Floats:
         """Random numbers from 0 up to, but not including, 1."""
