@@ -12,6 +12,7 @@ BENCHMARKS = {
     "sift": "the engine sift beside the others, on the workloads that it was made for",
     "tables": "subscription tables: a million rows, single changes, looks, a stream that follows, restarts",
     "written": "the XPath that people write: stylesheets, rules about invoices, a mixed set, hostile expressions",
+    "yardstick": "the path engines beside YFilter 1.0 (Java), which XSIFT_YFILTER names: paths, twigs, conditions",
     "spark": "Spark: beside xpath_boolean and lxml, throughput beside the library, memory of workers, shards",
     "serve": "the service over loopback: documents a second, publish to event, an import meanwhile",
     "hostile": "what one input may cost: worst cases at three sizes, with the exponent of time over size",
