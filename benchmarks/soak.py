@@ -51,6 +51,12 @@ BROKEN = [
     + b"</a>",
 ]
 
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    # The heap is taken whole at the start: a JVM that has not needed it yet looks like one that grows.
+    "spark.driver.extraJavaOptions": "-Xms512m -XX:+AlwaysPreTouch",
+}
+
 Sample = dict[str, float]
 
 
@@ -85,7 +91,7 @@ def soak(work: Path, seconds: float) -> tuple[list[Sample], list[str]]:
     work.mkdir(parents=True)
     table = SubscriptionTable.create(work / "table")
     table.add([(f"s{number}", text) for number, text in enumerate(_interests(SUBSCRIPTIONS))])
-    spark = make_session("local[2]", driver_memory="512m", settings={"spark.sql.shuffle.partitions": "2"})
+    spark = make_session("local[2]", driver_memory="512m", settings=SETTINGS)
     (work / "inbox").mkdir()
     stream = (
         spark.readStream.schema("number bigint, xml binary, came timestamp")
