@@ -18,8 +18,8 @@ from tests.language import NAMESPACES, ExpressionMaker, random_xml
 
 SIGNS = "/ // . .. @ * [ ] ( ) | + - = != < <= > >= , :: : $ ' \" 1 1e9 0.5 -0 .5 9999999999999999999 a b n:a x"
 WORDS = """and or not( div mod text() node() comment() processing-instruction( child:: ancestor:: following:: self::
-    id(     count( sum( contains( starts-with( string-length( normalize-space( translate( concat( substring( lang( last()
-    position()"""
+    id(     count( sum( contains( starts-with( string-length( normalize-space( translate( concat( substring( lang(
+    last() position()"""
 ODD = ["é", "中", "\U0001f600", "\x00", "\x1f", " ", "\n", "'&'", '"\\"', "[[[[[[[[", "((((((((", "]]]]]]]]]"]
 PIECES = [*SIGNS.split(), *WORDS.split(), *ODD]
 
