@@ -5,9 +5,12 @@ Threads are made to switch as often as possible, so that a race shows in seconds
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import random
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +36,13 @@ def _switch_often() -> Iterator[None]:
 
 Call = Callable[[xsift.Matcher, bytes, str], Any]
 
+
+def _saved(matcher: xsift.Matcher) -> xsift.Matcher:
+    with tempfile.TemporaryDirectory() as folder:
+        matcher.save(f"{folder}/it.xsift")
+        return xsift.Matcher.load(f"{folder}/it.xsift")
+
+
 CALLS: dict[str, Call] = {
     "match": lambda matcher, xml, id: matcher.match(xml),
     "match_many": lambda matcher, xml, id: [match.ids for match in matcher.match_many([xml, xml], threads=2)],
@@ -40,6 +50,13 @@ CALLS: dict[str, Call] = {
     "select": lambda matcher, xml, id: matcher.select(xml),
     "tuples": lambda matcher, xml, id: matcher.tuples(xml, limit=20),
     "explain": lambda matcher, xml, id: str(matcher.explain(xml, id)),
+    "stream": lambda matcher, xml, id: matcher.match(io.BytesIO(xml)),
+    "rows": lambda matcher, xml, id: matcher.match_array_rows(pa.array([xml], pa.binary()))[0].tolist(),
+    "report": lambda matcher, xml, id: str(matcher.report(id)),
+    "ids": lambda matcher, xml, id: (matcher.ids.to_pylist(), matcher.row_ids.to_pylist(), len(matcher)),
+    "pickle": lambda matcher, xml, id: pickle.loads(pickle.dumps(matcher)).match(xml),
+    "save": lambda matcher, xml, id: _saved(matcher).match(xml),
+    "memory": lambda matcher, xml, id: (sorted(matcher.memory()), sorted(matcher.counters())),
 }
 
 
@@ -80,6 +97,7 @@ def _round(seed: int) -> list[str]:
             subscriptions.add(f"more{number}", expression)
             subscriptions.explain(f"more{number}")
             subscriptions.matcher().match(b"<a/>")
+            subscriptions.table()
             subscriptions.remove(f"more{number}" if number % 2 else f"s{number // 2}")
 
     threads = [threading.Thread(target=ask, args=(random.Random(f"{seed} {n}"),)) for n in range(THREADS)]
