@@ -17,8 +17,8 @@ from typing import Any
 
 import xsift
 
-START_SECONDS = 60.0
-STOP_SECONDS = 60.0
+START_SECONDS = 240.0
+STOP_SECONDS = 120.0
 
 
 class RunningServer:
