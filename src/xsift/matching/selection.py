@@ -39,13 +39,13 @@ class Room:
 
     def take(self, size: int) -> None:
         """Takes so many bytes. Raises SubscriptionError if there are no more."""
-        self._left -= size
-        if self._left < 0:
+        if size > self._left:
             raise SubscriptionError(
                 "result-too-large",
                 f"what subscriptions select in this document takes more than {self._limit:,} bytes",
                 hint="ask for less (limit= of tuples), or allow more with Limits(result_bytes=…)",
             )
+        self._left -= size
 
 
 class Selector:
