@@ -66,8 +66,8 @@ cdef class Symbols:
         """Adds a key taken from another table; returns its symbol here."""
         if key != b"*" and (len(key) < 2 or key[:1] not in (b"E", b"C") or (key[:1] == b"C" and not _is_condition(key))):
             raise ValueError(f"not a symbol's key: {key!r}")
-        if key[:1] == b"C" and not _is_long_enough(key):
-            raise ValueError("a condition's key that is too short for the names in it")
+        if key[:1] == b"C" and 19 + int.from_bytes(key[15:19], "little") > len(key):
+            raise ValueError("a condition's key that is too short for the name in it")
         return self.table.add(key, len(key))
 
     def holds_condition(self, symbol_t symbol):
@@ -91,14 +91,6 @@ cdef class Symbols:
     def memory(self):
         """Bytes held."""
         return self.table.bytes()
-
-
-cdef bint _is_long_enough(bytes key):
-    """Whether a condition's key holds all of the attribute and the recipe that it says it has (condition.hpp)."""
-    end = 19 + int.from_bytes(key[15:19], "little")
-    if key[3] & 0x80:
-        end += 4 + int.from_bytes(key[end:end + 4], "little")
-    return end <= len(key)
 
 
 cdef str _expanded(bytes key):
