@@ -313,3 +313,10 @@ def test_what_is_not_decided_is_read_without_validation_too() -> None:
     subscriptions.add("bob", "//unclosed")
     with pytest.raises(xsift.DocumentError):
         subscriptions.matcher(validate=False).match(BROKEN_AFTER)
+
+
+@pytest.mark.parametrize("engine", [engine.name for engine in xsift.list_engines()])
+def test_an_empty_set_matches_nothing(engine: str) -> None:
+    matcher = xsift.Subscriptions().matcher(engine)
+    assert matcher.match(NEWS) == []
+    assert [match.ids for match in matcher.match_many([NEWS, b"<a", NEWS])] == [[], [], []]

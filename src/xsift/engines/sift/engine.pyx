@@ -200,7 +200,7 @@ cdef class Sift(Engine):
         self.pattern_state.restore(from_numpy(arrays["sift.pattern_state"]))
         self.pattern_top.restore(from_numpy(arrays["sift.pattern_top"]))
         self.free_keys.restore(from_numpy(arrays["sift.free_keys"]))
-        self.pattern_count = arrays["sift.counts"].tolist()[0]
+        self.pattern_count = int(arrays["sift.counts"][0])
         if self.pattern_top.size() != self.pattern_state.size():
             raise ValueError("sift.pattern_top has a wrong length")
         self.nfa.check(self.pattern_top.size())

@@ -80,6 +80,7 @@ cdef class YFilter(PathEngine):
 
     def __cinit__(self, *args, **options):
         self.nfa = PathNfa()
+        self.state_names.resize(self.nfa.states.size(), 0)  # the first state is there without a path
 
     # The index.
 
