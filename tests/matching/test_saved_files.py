@@ -125,7 +125,7 @@ def _entry(header: Any, body: bytearray, chance: random.Random) -> None:
 def _fact(header: Any, body: bytearray, chance: random.Random) -> None:
     facts = header["facts"]
     odd = chance.choice([None, -1, 10**30, "", [], {}, [[]], "sift", 2**31, 1.5, True])
-    if chance.random() < 0.5 and facts.get("segments"):
+    if chance.random() < 0.5 and facts.get("segments") and isinstance(facts["segments"], list):
         segment = chance.choice(facts["segments"])
         if isinstance(segment, dict):
             segment[chance.choice(["first", "end", "relaxed", "saved"])] = odd
