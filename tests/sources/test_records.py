@@ -163,7 +163,9 @@ def test_limits() -> None:
 
 def test_a_record_repeats_the_entities_that_it_refers_to() -> None:
     entities = b"".join(b'<!ENTITY e%d "%d">' % (n, n) for n in range(100)) + b'<!ENTITY both "&e1; and &e2;">'
-    subset = b"<!-- <!ENTITY e1 'no'> --><!ELEMENT r ANY>" + entities + b"<!ATTLIST r t NMTOKEN #IMPLIED u CDATA '&e3;'>"
+    subset = (
+        b"<!-- <!ENTITY e1 'no'> --><!ELEMENT r ANY>" + entities + b"<!ATTLIST r t NMTOKEN #IMPLIED u CDATA '&e3;'>"
+    )
     data = b"<!DOCTYPE d [" + subset + b"]><d><r>&both;</r><r>no &#38; &lt;</r><r>&e7;<s t='&both;'/></r></d>"
     first, second, third = records(data, record="r")
     root = etree.fromstring(data)

@@ -43,6 +43,7 @@ exit code: 0 something matched; 1 nothing did; 2 wrong use; 3 some documents or 
 # Errors whose remedy is another command line. All others mean that it could not be run.
 USAGE_CODES = {
     "bad-column",
+    "bad-condition",
     "bad-config",
     "bad-namespace",
     "bad-option",
