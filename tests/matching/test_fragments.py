@@ -137,7 +137,7 @@ def test_fragments_are_bounded() -> None:
     subscriptions = xsift.Subscriptions()
     subscriptions.add("all", "//a")
     subscriptions.add("first", "/a")
-    matcher = subscriptions.matcher(limits=xsift.Limits(result_bytes=2_000_000))
+    matcher = subscriptions.matcher(limits=xsift.Limits(result_bytes=3_000_000))
     failures: dict[str, xsift.XsiftError] = {}
     selected = matcher.select(xml, fragments=True, failures=failures)
     assert {id: error.code for id, error in failures.items()} == {"all": "result-too-large"}

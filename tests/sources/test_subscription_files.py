@@ -70,6 +70,7 @@ def test_columns_in_another_order_and_unknown_ones(tmp_path: Path) -> None:
         ("s.csv", "id,rule\na,//b\n"),
         ("s.tsv", "hello\n"),
         ("s.tsv", "a //b\n"),
+        ("s.csv", "name,key,xpath\n"),
         ("s.tsv", "key\tfoo\n"),
     ],
 )
@@ -77,7 +78,20 @@ def test_what_is_not_understood_shows_the_first_line(tmp_path: Path, name: str, 
     with pytest.raises(SubscriptionError) as caught:
         read(tmp_path, name, text)
     assert caught.value.code == "unknown-columns"
-    assert repr(text.splitlines()[0]) in str(caught.value)
+    assert text.splitlines()[0].split(",")[0].split("\t")[0] in str(caught.value)
+
+
+def test_a_column_by_its_own_name_leaves_others_to_their_owners(tmp_path: Path) -> None:
+    found = read(tmp_path, "s.csv", "id,xpath,name,subscriber,n\na,//a,x,,5\nb,//b,y,z,\n", all_columns=True)
+    assert pairs(found) == [("a", "//a"), ("b", "//b")]
+    others = found.table.select(["name", "subscriber", "n"]).to_pydict()
+    assert others == {"name": ["x", "y"], "subscriber": [None, "z"], "n": ["5", None]}
+    lines = [{"id": "a", "xpath": "//a", "name": "x", "k": 1}, {"id": "b", "xpath": "//b", "k": "two"}]
+    found = read(tmp_path, "s.jsonl", "\n".join(map(json.dumps, lines)), all_columns=True)
+    assert found.table.select(["name", "k"]).to_pydict() == {"name": ["x", None], "k": ["1", "two"]}
+    pyarrow.parquet.write_table(pa.table({"id": ["a"], "xpath": ["//a"], "query": ["q"]}), tmp_path / "s.parquet")
+    table = read_subscriptions(tmp_path / "s.parquet", all_columns=True).table
+    assert (table["xpath"].to_pylist(), table["query"].to_pylist()) == (["//a"], ["q"])
 
 
 def test_bad_rows_and_comments_of_a_tsv(tmp_path: Path) -> None:
