@@ -112,7 +112,7 @@ def test_namespaces_of_a_row_and_of_a_file(here: SparkSession, tmp_path: Path) -
     ]
     assert main(["spark", "match", *common, "--kind", "nodes", "--output", str(tmp_path / "out")]) == 0
     rows = pyarrow.parquet.read_table(tmp_path / "out").to_pylist()
-    fragment = b'<x:a xmlns:x="urn:n" xml:lang="de"/>'
+    fragment = b"<x:a xmlns:x='urn:n' xml:lang='de'/>"
     assert sorted((row["subscription"], row["fragment"]) for row in rows) == [("file", fragment), ("row", fragment)]
 
 

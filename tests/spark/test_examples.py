@@ -49,7 +49,7 @@ def test_large_dump(run: Runner, tmp_path: Path) -> None:
     lines = run("large_dump.py")
     assert lines[0] == "20,000 records"
     assert [line.partition(": ")[2] for line in lines[1:]] == [
-        f"/*/*: <title>Article {number}</title>" for number in (4999, 9999, 14999, 19999)
+        f'/*/*: <title xmlns="urn:example:dump">Article {number}</title>' for number in (4999, 9999, 14999, 19999)
     ]
     (tmp_path / "own.xml").write_text("<d><r>1</r><r>2</r></d>")
     assert run("large_dump.py", str(tmp_path / "own.xml"), "r", "/r[. = 2]") == [

@@ -42,6 +42,7 @@ exit code: 0 something matched; 1 nothing did; 2 wrong use; 3 some documents or 
 
 # Errors whose remedy is another command line. All others mean that it could not be run.
 USAGE_CODES = {
+    "bad-action",
     "bad-column",
     "bad-condition",
     "bad-config",
@@ -50,6 +51,8 @@ USAGE_CODES = {
     "bad-version",
     "missing-option",
     "namespace-conflict",
+    "no-admin",
+    "no-keys",
     "no-output",
     "not-tsv",
     "output-exists",
