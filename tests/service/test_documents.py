@@ -201,12 +201,14 @@ def test_match_select_explain_store_nothing(client: xsift.Client, http: httpx.Cl
     before = http.get("/documents", params={"most": 1}).json()["items"]
     document = b"<r><p x='1'>one</p><p/></r>"
     assert client.match(document) == ["p"]
-    assert [(node.path, node.number) for node in client.select(document)["p"]] == [("/r/p[1]", 2)]
+    assert [(node.path, node.element) for node in client.select(document)["p"]] == [("/r/p[1]", 2)]
     explained = client.explain(document, "q")
     assert (explained["matched"], explained["patterns"][0]["steps"][0]["found"]) == (False, 0)
     tried = client.explain(document, xpath="//p[@x='1']")
     assert tried["matched"]
-    assert tried["nodes"][0]["xml"] == "<p x='1'>one</p>"
+    node = tried["nodes"][0]
+    assert document[node["start"] : node["end"]] == b"<p x='1'>one</p>"
+    assert client.select(document)["p"][0].fragment == '<p x="1">one</p>'
     posted = http.post(
         "/select", json={"xml": document.decode(), "xpath": "//n:p", "namespaces": {"n": "urn:n"}}
     ).json()

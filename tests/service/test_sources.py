@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pytest
 
 import xsift
 from tests.service.running import RunningServer, running, until
-from xsift.errors import XsiftError
 from xsift.service.live_set import LiveSet
 from xsift.service.settings import Table
 from xsift.service.store import subscriptions as store
@@ -22,6 +21,7 @@ from xsift.service.store.database import Database
 from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Writer
 from xsift.service.table_sync import TableSync, as_subscriptions
+from xsift.tables import SubscriptionTable
 
 kafka = pytest.importorskip("confluent_kafka")
 
@@ -112,54 +112,13 @@ def test_kafka_that_is_not_there(tmp_path: Path) -> None:
         assert raised.value.code == "no-kafka"
 
 
-class MemoryTable:
-    """A table as the service sees one."""
-
-    def __init__(self) -> None:
-        self.log: list[dict[str, Any]] = []
-        self._version = 0
-
-    def version(self) -> int:
-        return self._version
-
-    def changes(self, after: int, until: int | None = None) -> pa.Table:
-        latest = {row["id"]: row for row in self.log if row["_version"] > after}
-        return pa.Table.from_pylist(list(latest.values()), schema=SCHEMA)
-
-    def add(self, rows: Any, *, errors: Any = "raise") -> list[tuple[str, XsiftError]]:
-        self._version += 1
-        for row in rows:
-            namespaces = list(dict(row.get("namespaces") or {}).items())
-            self.log.append({"_version": self._version, "_removed": False, **row, "namespaces": namespaces})
-        return []
-
-    def remove(self, ids: Iterable[str], *, missing_ok: bool = False) -> None:
-        self._version += 1
-        self.log += [{"_version": self._version, "_removed": True, "id": id} for id in ids]
-
-    def live(self) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
-        for row in self.log:
-            found.pop(row["id"], None)
-            if not row["_removed"]:
-                found[row["id"]] = row
-        return found
+def make_table(folder: Path) -> SubscriptionTable:
+    return SubscriptionTable.create(folder / "table", namespaces={"all": "urn:all"})
 
 
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("xpath", pa.string()),
-        ("ordered", pa.bool_()),
-        ("namespaces", pa.map_(pa.string(), pa.string())),
-        ("subscriber", pa.string()),
-        ("deliver", pa.string()),
-        ("labels", pa.string()),
-        ("metadata", pa.string()),
-        ("_version", pa.int64()),
-        ("_removed", pa.bool_()),
-    ]
-)
+def live(table: SubscriptionTable) -> dict[str, str]:
+    rows = table.as_of()
+    return dict(zip(rows["id"].to_pylist(), rows["xpath"].to_pylist(), strict=True))
 
 
 class Kept:
@@ -173,7 +132,7 @@ class Kept:
         self.live_set.load()
         self.live_set.start()
 
-    def sync(self, table: MemoryTable, direction: Any) -> TableSync:
+    def sync(self, table: SubscriptionTable, direction: Any) -> TableSync:
         settings = Table(path="table", direction=direction, owner="team")
         return TableSync(table, settings, self.database, self.writer, self.live_set)
 
@@ -194,8 +153,8 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     kept.close()
 
 
-def test_the_server_follows_a_table(kept: Kept) -> None:
-    table = MemoryTable()
+def test_the_server_follows_a_table(kept: Kept, tmp_path: Path) -> None:
+    table = make_table(tmp_path)
     sync = kept.sync(table, "follow")
     table.add(
         [{"id": "a", "xpath": "//a"}, {"id": "b", "xpath": "//n:b", "namespaces": {"n": "urn:n"}, "subscriber": "s"}]
@@ -204,7 +163,8 @@ def test_the_server_follows_a_table(kept: Kept) -> None:
     sync.follow()
     rows = kept.rows()
     assert {id: row.xpath for id, row in rows.items()} == {"a": "//a", "b": "//n:b", "c": "//c"}
-    assert (rows["b"].namespaces, rows["b"].subscriber_id, rows["a"].subscriber_id) == ({"n": "urn:n"}, "s", "team")
+    assert (rows["b"].namespaces, rows["b"].subscriber_id) == ({"all": "urn:all", "n": "urn:n"}, "s")
+    assert (rows["a"].namespaces, rows["a"].subscriber_id) == ({"all": "urn:all"}, "team")
     assert (rows["c"].deliver, rows["c"].labels, rows["c"].metadata) == ("document", {"l": "v"}, {"m": 1})
     until(lambda: kept.live_set.snapshot.size == 3)
     table.remove(["a"])
@@ -220,8 +180,8 @@ def test_the_server_follows_a_table(kept: Kept) -> None:
     )
 
 
-def test_a_table_follows_the_server(kept: Kept) -> None:
-    table = MemoryTable()
+def test_a_table_follows_the_server(kept: Kept, tmp_path: Path) -> None:
+    table = make_table(tmp_path)
     sync = kept.sync(table, "write")
     put = [
         Subscription("a", "//a", "s", namespaces={"n": "urn:n"}, metadata={"m": [1]}),
@@ -232,13 +192,13 @@ def test_a_table_follows_the_server(kept: Kept) -> None:
         lambda connection: store.put_many(connection, "others", [Subscription("x", "//x", "s")], "me")
     )
     sync.write()
-    assert {id: row["xpath"] for id, row in table.live().items()} == {"a": "//a", "b": "//b"}
+    assert live(table) == {"a": "//a", "b": "//b"}
     kept.writer.run_blocking(lambda connection: store.remove_many(connection, "team", ["a"], "me"))
     kept.writer.run_blocking(
         lambda connection: store.put_many(connection, "team", [Subscription("b", "//b2", "s")], "me")
     )
     sync.write()
-    assert {id: row["xpath"] for id, row in table.live().items()} == {"b": "//b2"}
+    assert live(table) == {"b": "//b2"}
     version = table.version()
     sync.write()
     assert table.version() == version

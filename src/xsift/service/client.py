@@ -193,10 +193,11 @@ def _deliveries(response: httpx.Response) -> list[Delivery]:
 
 
 def _selected(response: httpx.Response) -> dict[str, list[Node]]:
-    return {
-        match["id"]: [Node(node["path"], node["number"], node["start"], node["end"]) for node in match["nodes"]]
-        for match in response.json()["matches"]
-    }
+    return {match["id"]: [_node(told) for told in match["nodes"]] for match in response.json()["matches"]}
+
+
+def _node(told: Mapping[str, Any]) -> Node:
+    return Node(told["path"], told["element"], told["start"], told["end"], told.get("xml"))
 
 
 class _Calls:

@@ -46,6 +46,8 @@ class Caught:
 
     place: int
     nodes: Sequence[Any] = ()
+    error: XsiftError | None = None
+    """Why there are no nodes although it matched and they were wanted: there would be too many."""
 
 
 @dataclass(slots=True)
@@ -81,10 +83,7 @@ class Snapshot:
                     result.failures |= {int(id): error for id, error in match.failures.items()}
                 result.evaluated += map(int, match.evaluated)
                 if selects and select and len(match):
-                    failures: dict[str, xsift.XsiftError] = {}
-                    nodes = matcher.select(document, fragments=True, failures=failures)
-                    result.failures |= {int(id): error for id, error in failures.items()}
-                    result.caught += [Caught(int(id), found) for id, found in nodes.items()]
+                    result.caught += _with_nodes(matcher, document, match.ids)
                 else:
                     result.caught += [Caught(int(id)) for id in match.ids]
         return found
@@ -125,6 +124,13 @@ class Snapshot:
             for name, size in matcher.memory().items():
                 sizes[name] = sizes.get(name, 0) + size
         return sizes
+
+
+def _with_nodes(matcher: xsift.Matcher, document: xsift.Document | bytes, ids: Sequence[str]) -> list[Caught]:
+    """What matched, with its nodes. One whose nodes cannot be had has matched all the same."""
+    failures: dict[str, XsiftError] = {}
+    nodes = matcher.select(document, fragments=True, failures=failures)
+    return [Caught(int(id), nodes.get(id, ()), failures.get(id)) for id in ids]
 
 
 class _Compiled:

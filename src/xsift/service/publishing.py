@@ -318,6 +318,8 @@ class Publisher:
                 left = room.get(subscriber, self._fragment_bytes)
                 fragments, room[subscriber] = _fragments(caught.nodes, left)
                 entry += fragments
+            if caught.error is not None:
+                entry += b',"error":' + to_json(error_fields(caught.error))
             entry += b"}"
             entries.setdefault(subscriber, []).append(entry)
             if snapshot.wants_document(caught.place):

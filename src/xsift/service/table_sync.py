@@ -40,7 +40,12 @@ ACTOR = "table"
 class SetTable(Protocol):
     """What a table of subscriptions must be able to do: `xsift.tables.SubscriptionTable` is one."""
 
+    @property
+    def namespaces(self) -> dict[str, str]: ...
+
     def version(self) -> int: ...
+
+    def as_of(self, version: int | None = None) -> pa.Table: ...
 
     def changes(self, after: int, until: int | None = None) -> pa.Table: ...
 
@@ -97,10 +102,7 @@ class TableSync:
         seen, latest = self._seen(), self._table.version()
         if latest == seen:
             return
-        changes = self._table.changes(seen, latest)
-        gone = changes.filter(changes["_removed"])["id"].to_pylist()
-        kept = changes.filter(pc.invert(changes["_removed"]))
-        came = list(as_subscriptions(kept, self._settings.owner))
+        came, gone = self._changes(seen, latest)
         owner = self._settings.owner
         for begin in range(0, len(gone), CHUNK):
             part = gone[begin : begin + CHUNK]
@@ -111,6 +113,25 @@ class TableSync:
         self._writer.run_blocking(lambda connection: self._note(connection, latest))
         self._live_set.look()
         log.info("followed the table", extra={"version": latest, "changed": len(came), "removed": len(gone)})
+
+    def _changes(self, seen: int, latest: int) -> tuple[list[Subscription], list[str]]:
+        """Subscriptions that came or changed, and ids of those that went."""
+        owner, namespaces = self._settings.owner, self._table.namespaces
+        if seen:
+            try:
+                changes = self._table.changes(seen, latest)
+            except XsiftError as error:  # it has forgotten what changed since then: the whole set tells
+                log.info("the whole table is read", extra={"reason": str(error)})
+            else:
+                kept = changes.filter(pc.invert(changes["_removed"]))
+                gone = changes.filter(changes["_removed"])["id"].to_pylist()
+                return list(as_subscriptions(kept, owner, namespaces)), gone
+        came = list(as_subscriptions(self._table.as_of(latest), owner, namespaces))
+        there = {subscription.id for subscription in came}
+        table = subscriptions_table
+        with self._database.connect() as connection:
+            live = connection.scalars(select(table.c.id).where(table.c.owner == owner, table.c.removed.is_(None)))
+            return came, [id for id in live if id not in there]
 
     # The server leads
 
@@ -173,8 +194,10 @@ def as_rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def as_subscriptions(table: pa.Table, owner: str) -> Iterator[Subscription]:
-    """Rows of a table as subscriptions. Columns that a table does not have, or that are null, are as if not said."""
+def as_subscriptions(table: pa.Table, owner: str, common: Mapping[str, str] | None = None) -> Iterator[Subscription]:
+    """Rows of a table as subscriptions. Columns that a table does not have, or that are null, are as if not said.
+    `common` are the prefixes that all rows may use.
+    """
     for row in table.to_pylist():
         namespaces = row.get("namespaces") or {}
         yield Subscription(
@@ -183,7 +206,7 @@ def as_subscriptions(table: pa.Table, owner: str) -> Iterator[Subscription]:
             subscriber=row.get("subscriber") or owner,
             ordered=bool(row.get("ordered")),
             deliver=row.get("deliver") if row.get("deliver") in ("ids", "document", "fragments") else "ids",
-            namespaces=dict(namespaces),
+            namespaces={**(common or {}), **dict(namespaces)},
             labels={str(name): str(value) for name, value in _mapping(row.get("labels")).items()},
             metadata=_mapping(row.get("metadata")),
         )

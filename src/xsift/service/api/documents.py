@@ -379,8 +379,8 @@ async def select_nodes(call: Call) -> Response:
         row = await _named(call, trial)
 
         def one() -> list[dict[str, Any]]:
-            selected = _only(trial, call, row)[0].select(document)
-            return [{"id": id, "nodes": nodes_json(nodes, document)} for id, nodes in selected.items()]
+            selected = _only(trial, call, row)[0].select(document, fragments=True)
+            return [{"id": id, "nodes": nodes_json(nodes)} for id, nodes in selected.items()]
 
         return json_response({"matches": await in_trial(call, one)})
     rows = dict(await _own_matches(call, document))
@@ -395,11 +395,8 @@ async def select_nodes(call: Call) -> Response:
 
     def all_of_them() -> list[dict[str, Any]]:
         wanted = [(str(text.row), text.xpath, text.ordered, text.namespaces) for text in texts]
-        selected = _matcher_of(call, wanted).select(document, failures={})
-        return [
-            {**from_json(entry), "nodes": nodes_json(selected.get(str(row), ()), document)}
-            for row, entry in rows.items()
-        ]
+        selected = _matcher_of(call, wanted).select(document, fragments=True, failures={})
+        return [{**from_json(entry), "nodes": nodes_json(selected.get(str(row), ()))} for row, entry in rows.items()]
 
     return json_response({"matches": await in_trial(call, all_of_them)})
 
@@ -413,24 +410,13 @@ def _texts(connection: Connection, rows: list[int]) -> list[Any]:
     return found
 
 
-def nodes_json(nodes: Any, document: xsift.Document) -> list[dict[str, Any]]:
-    """Nodes as JSON: path, number, bytes, and the fragment."""
-    return [
-        {
-            "path": node.path,
-            "number": node.number,
-            "start": node.start,
-            "end": node.end,
-            "xml": fragment_of(node, document),
-        }
-        for node in nodes
-    ]
-
-
-def fragment_of(node: Any, document: xsift.Document) -> str:
-    """The fragment of a node as text."""
-    body = bytes(document.source)
-    return body[node.start : node.end].decode(document.encoding or "utf-8", "replace")
+def nodes_json(nodes: Any) -> list[dict[str, Any]]:
+    """Nodes as JSON: path, number of the element, its bytes, and as `xml` the fragment if there is one."""
+    found = []
+    for node in nodes:
+        told = {"path": node.path, "element": node.element, "start": node.start, "end": node.end}
+        found.append(told if node.fragment is None else told | {"xml": node.fragment})
+    return found
 
 
 @routes.add(
@@ -467,7 +453,7 @@ async def explain(call: Call) -> Response:
             ],
             "evaluated": explanation.evaluated,
             "residual": explanation.residual,
-            "nodes": nodes_json(explanation.nodes, document),
+            "nodes": nodes_json(explanation.nodes),
             "text": str(explanation),
         }
 

@@ -240,7 +240,7 @@ class MatchAnswer(BaseModel):
 
 
 class SelectAnswer(BaseModel):
-    matches: list[dict[str, Any]] = Field(description="Each with its nodes: path, number, start, end, xml.")
+    matches: list[dict[str, Any]] = Field(description="Each with its nodes: path, element, start, end, xml.")
 
 
 class TrialIn(_In):

@@ -24,7 +24,7 @@ STATUSES = {
     "closed": 503,
     "storage-away": 503,
     "storage-full": 507,
-    "storage-failed": 500,
+    "storage-failed": 503,  # the writer has logged why; nothing was stored, so the client may try again
     "key-reused": 422,
     "too-many-subscriptions": 429,
 }
