@@ -157,6 +157,8 @@ def use(path: Path, documents: list[bytes]) -> str:
     ):
         try:
             ask()
+        except xsift.XsiftError:
+            continue  # an answer too: such as that an id was removed
         except Exception:  # whatever it is, it is no crash
             outcome = "failed"
     return outcome
