@@ -1,0 +1,436 @@
+// LazyDfa: the automaton, determinised as documents ask for it.
+//
+// A set of active states of the automaton, once computed, is a state of its own: the next element with the same path of names
+// costs one look-up. Documents of one kind visit few such sets, though there could be exponentially many; so they are
+// made on demand, and kept in a cache that its owner bounds: when it is full everything is forgotten and made again.
+//
+// The naive subset construction lists the whole set in each state. Nine tenths of these lists are looping states: a `//`
+// that is active once is active for everything below, so that each state repeats what the one above it has. And what
+// `//p` accepts is listed again in every state that a `p` leads to. Hence two things are shared here:
+//
+//     Loops   the looping states that one element made active, with a link to those that were active before it. A state
+//             names the last of such a chain, and all elements below share it.
+//     Part    a set of states of the automaton that some state contains. Where the loops of one link lead to on a name is
+//             one part, made once for all states below; what is left of a state, its own part, follows from the parts of
+//             the state above.
+//
+// So a state is a short list of parts and the loops that are active below it. The automaton is a tree, and one of its
+// states is reached from one other only; therefore the parts of a state have nothing in common, and the states of a chain
+// of loops are all different.
+//
+// Parts, loops and states are each kept once: recursive documents lead back to what is there. Two sets are equal when
+// their members are, in whatever order they were found: the hash is a sum over the members, and equality is checked member
+// by member. What states accept is kept once too, as a *yield*: different states often accept the same.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "automaton.hpp"
+#include "flat_map.hpp"
+#include "twig_index.hpp"
+
+namespace xsift::sift {
+
+struct Part {
+    // Where in `pool` its lists begin, one after the other:
+    int64_t live;             // states that a name or `*` leads on from
+    int64_t conditional;      // states that a condition leads on from
+    int64_t loops;            // the looping states of the `//` that follow its states
+    int64_t marked;           // states with branching steps
+    int64_t accepts;          // what its states accept: all keys, or all edges
+    int64_t end;
+    uint64_t hash;            // of the set, whatever the order
+    uint64_t seen_at;         // the document, or for edges the decision, that looked at `accepts` last
+    int64_t triggers;         // in `triggers`, what its edges trigger; NONE: not made yet
+    int64_t triggers_end;
+    int32_t same_hash;        // another part with the same hash, or NONE
+};
+
+struct Loops {
+    // Looping states that became active at the same element, less those that were active above it.
+    int64_t begin, end;       // in `pool`
+    uint64_t hash;            // of the states, and of `above`
+    int32_t same_hash;
+    int32_t above;            // the loops that were active before, or NONE
+};
+
+struct Yield {
+    int32_t parts, parts_end; // in `part_lists`: those that accept something
+    uint64_t hash;
+    uint64_t seen_at;         // the document that took its keys last, or the branch point that saw its edges last
+    int32_t same_hash;
+};
+
+struct DfaState {
+    enum Flag : uint8_t { LEADS_ON = 1, CONDITIONAL = 2, BRANCHES = 4 };
+    uint64_t hash;            // of its parts and loops
+    int32_t parts, parts_end; // in `part_lists`: no state of the automaton is in two of them; none is empty
+    int32_t loops;            // what is active below the element: these and all above; NONE
+    int32_t same_hash;
+    int32_t yield;            // or NONE if it accepts nothing
+    int32_t scope;            // the state at the scopes of its branching steps; UNKNOWN until it is asked for
+    uint8_t flags;
+};
+
+// A node that an edge makes worth a look, with what must hold besides.
+struct Trigger {
+    int32_t other, third;     // edges, or NONE
+    int32_t target;           // the code of what the node completes
+    int32_t node;             // the node if it has yet more edges, or NONE
+};
+
+class LazyDfa {
+   public:
+    enum : int32_t { EMPTY_PART = 0, DEAD = 0, FIRST = 1, UNKNOWN = -2 };
+
+    const TwigIndex* index = nullptr;
+    std::vector<DfaState> states;       // DEAD: nothing is active; FIRST: a document of which nothing is read yet
+    std::vector<Part> parts;
+    std::vector<Loops> loops;
+    std::vector<Yield> yields;
+    std::vector<int32_t> pool, part_lists;
+    std::vector<Trigger> triggers;
+    int64_t states_made = 0;
+
+    // Forgets all states but DEAD and FIRST.
+    void restart() {
+        const Automaton& automaton = index->automaton;
+        states.clear();
+        parts.clear();
+        loops.clear();
+        yields.clear();
+        pool.clear();
+        part_lists.clear();
+        triggers.clear();
+        transitions.clear();
+        loop_moves.clear();
+        states_by_hash.clear();
+        parts_by_hash.clear();
+        loops_by_hash.clear();
+        yields_by_hash.clear();
+        keys = index->pattern_node.size();
+        seen_at.resize(automaton.states.size(), 0);
+        accepted_at.resize(keys + index->edges.size(), 0);
+        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NONE});
+        part_list.clear();
+        intern_state(NONE);
+        begin_set();
+        put(0);
+        part_list.assign(1, intern_part());
+        intern_state(loops_below(NONE));
+    }
+
+    // The state after a start tag.
+    int32_t next(int32_t state, int32_t symbol) {
+        if (state == DEAD) return DEAD;
+        const int32_t known = transitions.get(pack(state, symbol), NONE);
+        return known >= 0 ? known : make(state, symbol);
+    }
+
+    // The state behind a condition that holds for the element of a state.
+    int32_t behind_condition(int32_t state, int32_t condition) {
+        const int32_t known = transitions.get(pack(state, condition), NONE);
+        if (known >= 0) return known;
+        begin_set();
+        for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
+            const Part& part = parts[part_lists[i]];
+            follow(pool.data() + part.conditional, part.loops - part.conditional, condition, false);
+        }
+        part_list.assign(1, intern_part());
+        const int32_t target = intern_state(loops_below(NONE));
+        transitions.put(pack(state, condition), target);
+        return target;
+    }
+
+    // The state at the scopes of a state's branching steps.
+    int32_t scope_of(int32_t state) {
+        if (states[state].scope != UNKNOWN) return states[state].scope;
+        begin_set();
+        for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
+            const Part& part = parts[part_lists[i]];
+            for (int64_t j = part.marked; j < part.accepts; ++j) put(index->automaton.target(pool[j], SCOPE));
+        }
+        part_list.assign(1, intern_part());
+        const int32_t target = intern_state(loops_below(NONE));
+        states[state].scope = target;
+        return target;
+    }
+
+    // What the edges of a part trigger.
+    const Part& with_triggers(int32_t number) {
+        Part& part = parts[number];
+        if (part.triggers != NONE) return part;
+        part.triggers = int64_t(triggers.size());
+        for (int64_t i = part.accepts; i < part.end; ++i) append_triggers(edge_of_code(pool[i]), triggers);
+        part.triggers_end = int64_t(triggers.size());
+        return part;
+    }
+
+    void append_triggers(int32_t edge, std::vector<Trigger>& to) const {
+        for (int32_t node = index->edges[edge].first; node != NONE; node = index->nodes[node].next) {
+            const Node& at = index->nodes[node];
+            Trigger trigger{NONE, NONE, at.target, NONE};
+            for (int32_t i = at.ordered; i < at.edge_count; ++i) {
+                const int32_t other = index->edge_pool[at.edges + i];
+                if (other == edge) continue;
+                if (trigger.other == NONE) trigger.other = other;
+                else if (trigger.third == NONE) trigger.third = other;
+                else trigger.node = node;
+            }
+            to.push_back(trigger);
+        }
+    }
+
+    size_t bytes() const {
+        return states.capacity() * sizeof(DfaState) + parts.capacity() * sizeof(Part) +
+               loops.capacity() * sizeof(Loops) + yields.capacity() * sizeof(Yield) +
+               (pool.capacity() + part_lists.capacity()) * sizeof(int32_t) + triggers.capacity() * sizeof(Trigger) +
+               transitions.bytes() + loop_moves.bytes() + states_by_hash.bytes() + parts_by_hash.bytes() +
+               loops_by_hash.bytes() + yields_by_hash.bytes();
+    }
+    size_t stamp_bytes() const { return (seen_at.capacity() + accepted_at.capacity()) * sizeof(uint32_t); }
+
+   private:
+    FlatMap<int32_t> transitions;       // pack(state, name or condition) -> state
+    FlatMap<int32_t> loop_moves;        // pack(loops, name) -> the part that these loops, without those above, lead to
+    FlatMap<int32_t> states_by_hash, parts_by_hash, loops_by_hash, yields_by_hash;
+    std::vector<uint32_t> seen_at;      // by state of the automaton: the last set that it was found in
+    std::vector<uint32_t> accepted_at;  // by key, then by edge: the same
+    size_t keys = 0;
+    uint32_t set_number = 0;
+    // The set being made.
+    uint64_t set_hash = 0;
+    std::vector<int32_t> live, conditional, new_loops, marked, accepts;
+    std::vector<int32_t> part_list;     // the parts of the state being made
+    std::vector<int32_t> accepting;     // those of them that accept something
+    std::vector<int32_t> asked, reached;
+
+    static constexpr int AHEAD = 8;     // members that are asked for in advance: they lie anywhere in memory
+
+    int32_t make(int32_t state, int32_t symbol) {
+        int32_t link = states[state].loops;
+        begin_set();
+        for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
+            const Part& part = parts[part_lists[i]];
+            follow(pool.data() + part.live, part.conditional - part.live, symbol, true);
+        }
+        part_list.assign(1, intern_part());
+        for (; link != NONE; link = loops[link].above) part_list.push_back(loop_move(link, symbol));
+        const int32_t target = intern_state(loops_below(states[state].loops));
+        transitions.put(pack(state, symbol), target);
+        return target;
+    }
+
+    int32_t loop_move(int32_t link, int32_t symbol) {
+        int32_t part = loop_moves.get(pack(link, symbol), NONE);
+        if (part < 0) {
+            begin_set();
+            follow(pool.data() + loops[link].begin, loops[link].end - loops[link].begin, symbol, true);
+            part = intern_part();
+            loop_moves.put(pack(link, symbol), part);
+        }
+        return part;
+    }
+
+    // Sets of states of the automaton.
+
+    void begin_set() {
+        live.clear();
+        conditional.clear();
+        new_loops.clear();
+        marked.clear();
+        accepts.clear();
+        set_hash = 0;
+        if (++set_number == 0) {  // wrapped: old numbers must not look like new ones
+            std::fill(seen_at.begin(), seen_at.end(), 0);
+            std::fill(accepted_at.begin(), accepted_at.end(), 0);
+            set_number = 1;
+        }
+    }
+
+    // Puts what a symbol leads to from some members into the set. States and transitions lie anywhere in memory: each is
+    // asked for some time before it is looked at.
+    void follow(const int32_t* members, int64_t number, int32_t symbol, bool is_name) {
+        const NfaState* const states = index->automaton.states.data();
+        const uint16_t wanted = symbol ? name_bit(symbol) : 0;
+        asked.clear();
+        reached.clear();
+        for (int64_t i = 0; i < number; ++i) {
+            if (i + AHEAD < number) __builtin_prefetch(&states[members[i + AHEAD]]);
+            const NfaState& at = states[members[i]];
+            if (at.names & wanted) {
+                index->automaton.transitions.prefetch(pack(members[i], symbol));
+                asked.push_back(members[i]);
+            }
+            if (is_name && at.star >= 0) {
+                __builtin_prefetch(&states[at.star]);
+                reached.push_back(at.star);
+            }
+        }
+        for (const int32_t member : asked) {
+            const int32_t target = index->automaton.target(member, symbol);
+            if (target < 0) continue;
+            __builtin_prefetch(&states[target]);
+            reached.push_back(target);
+        }
+        for (const int32_t target : reached) put(target);
+    }
+
+    void put(int32_t state) {
+        const NfaState& at = index->automaton.states[state];
+        set_hash += mix64(uint64_t(state) + 1);
+        if (at.accepts != NOTHING) accepts.push_back(at.accepts);
+        if (at.marks) marked.push_back(state);
+        if (at.descendant >= 0) new_loops.push_back(at.descendant);
+        if (at.flags & NfaState::NAMED) live.push_back(state);
+        if (at.flags & NfaState::CONDITIONAL) conditional.push_back(state);
+    }
+
+    uint32_t& accepted(int32_t code) { return accepted_at[is_key(code) ? size_t(code) : keys + edge_of_code(code)]; }
+
+    void append(const std::vector<int32_t>& members) { pool.insert(pool.end(), members.begin(), members.end()); }
+
+    // The part whose set was just made: one that is known, or a new one.
+    int32_t intern_part() {
+        if (live.empty() && conditional.empty() && new_loops.empty() && marked.empty() && accepts.empty())
+            return EMPTY_PART;
+        const uint64_t hash = set_hash >> 1;  // FlatMap has one key that it cannot take
+        const int32_t first = parts_by_hash.get(hash, NONE);
+        if (first >= 0) stamp_set();
+        for (int32_t part = first; part >= 0; part = parts[part].same_hash)
+            if (is_current_set(parts[part])) return part;
+        Part made;
+        made.hash = hash;
+        made.same_hash = first;
+        made.seen_at = 0;
+        made.triggers = made.triggers_end = NONE;
+        made.live = int64_t(pool.size());
+        append(live);
+        made.conditional = int64_t(pool.size());
+        append(conditional);
+        made.loops = int64_t(pool.size());
+        append(new_loops);
+        made.marked = int64_t(pool.size());
+        append(marked);
+        made.accepts = int64_t(pool.size());
+        append(accepts);
+        made.end = int64_t(pool.size());
+        parts.push_back(made);
+        const int32_t part = int32_t(parts.size()) - 1;
+        parts_by_hash.put(hash, part);
+        return part;
+    }
+
+    // Marks the members of the set that was just made, to compare others with it.
+    void stamp_set() {
+        for (const auto* list : {&live, &conditional, &new_loops, &marked})
+            for (const int32_t member : *list) seen_at[member] = set_number;
+        for (const int32_t code : accepts) accepted(code) = set_number;
+    }
+
+    // Whether a part has the members of the set that was just made. Only a leaf is told by what it accepts.
+    bool is_current_set(const Part& other) {
+        if (other.conditional - other.live != int64_t(live.size()) ||
+            other.loops - other.conditional != int64_t(conditional.size()) ||
+            other.marked - other.loops != int64_t(new_loops.size()) ||
+            other.accepts - other.marked != int64_t(marked.size()) ||
+            other.end - other.accepts != int64_t(accepts.size()))
+            return false;
+        for (int64_t i = other.live; i < other.accepts; ++i)
+            if (seen_at[pool[i]] != set_number) return false;
+        for (int64_t i = other.accepts; i < other.end; ++i)
+            if (accepted(pool[i]) != set_number) return false;
+        return true;
+    }
+
+    // What is active below a state with the parts in `part_list`, where `above` is active already.
+    int32_t loops_below(int32_t above) {
+        bool some = false;
+        for (const int32_t part : part_list) some |= parts[part].marked > parts[part].loops;
+        if (!some) return above;
+        begin_set();
+        for (int32_t link = above; link != NONE; link = loops[link].above)
+            for (int64_t j = loops[link].begin; j < loops[link].end; ++j) seen_at[pool[j]] = set_number;
+        for (const int32_t part : part_list)
+            for (int64_t j = parts[part].loops; j < parts[part].marked; ++j)
+                if (seen_at[pool[j]] != set_number) new_loops.push_back(pool[j]);
+        return new_loops.empty() ? above : intern_loops(above);
+    }
+
+    // The loops of `new_loops` below those `above`: known ones, or new ones.
+    int32_t intern_loops(int32_t above) {
+        std::sort(new_loops.begin(), new_loops.end());
+        uint64_t hash = mix64(uint32_t(above));
+        for (const int32_t member : new_loops) hash += mix64(uint64_t(member) + 1);
+        hash >>= 1;
+        const int32_t first = loops_by_hash.get(hash, NONE);
+        for (int32_t link = first; link >= 0; link = loops[link].same_hash)
+            if (loops[link].above == above && is_list(pool, loops[link].begin, loops[link].end, new_loops)) return link;
+        const int64_t begin = int64_t(pool.size());
+        append(new_loops);
+        loops.push_back(Loops{begin, int64_t(pool.size()), hash, first, above});
+        loops_by_hash.put(hash, int32_t(loops.size()) - 1);
+        return int32_t(loops.size()) - 1;
+    }
+
+    static bool is_list(const std::vector<int32_t>& pool, int64_t begin, int64_t end,
+                        const std::vector<int32_t>& members) {
+        return end - begin == int64_t(members.size()) &&
+               std::equal(members.begin(), members.end(), pool.begin() + begin);
+    }
+
+    static uint64_t hash_of(uint64_t seed, const std::vector<int32_t>& members) {
+        uint64_t hash = mix64(seed);
+        for (const int32_t member : members) hash = mix64(hash + uint64_t(uint32_t(member)));
+        return hash >> 1;
+    }
+
+    // The state with the parts in `part_list` and these loops: one that is known, or a new one.
+    int32_t intern_state(int32_t link) {
+        part_list.erase(std::remove(part_list.begin(), part_list.end(), int32_t(EMPTY_PART)), part_list.end());
+        const uint64_t hash = hash_of(uint32_t(link), part_list);
+        const int32_t first = states_by_hash.get(hash, NONE);
+        for (int32_t state = first; state >= 0; state = states[state].same_hash)
+            if (states[state].loops == link &&
+                is_list(part_lists, states[state].parts, states[state].parts_end, part_list))
+                return state;
+        DfaState made;
+        made.hash = hash;
+        made.same_hash = first;
+        made.loops = link;
+        made.scope = UNKNOWN;
+        made.flags = link != NONE ? DfaState::LEADS_ON : 0;
+        made.parts = int32_t(part_lists.size());
+        part_lists.insert(part_lists.end(), part_list.begin(), part_list.end());
+        made.parts_end = int32_t(part_lists.size());
+        accepting.clear();
+        for (const int32_t number : part_list) {
+            const Part& part = parts[number];
+            if (part.end > part.accepts) accepting.push_back(number);
+            if (part.conditional > part.live) made.flags |= DfaState::LEADS_ON;
+            if (part.loops > part.conditional) made.flags |= DfaState::CONDITIONAL;
+            if (part.accepts > part.marked) made.flags |= DfaState::BRANCHES;
+        }
+        made.yield = accepting.empty() ? NONE : intern_yield();
+        states.push_back(made);
+        ++states_made;
+        states_by_hash.put(hash, int32_t(states.size()) - 1);
+        return int32_t(states.size()) - 1;
+    }
+
+    int32_t intern_yield() {
+        std::sort(accepting.begin(), accepting.end());
+        const uint64_t hash = hash_of(1, accepting);
+        const int32_t first = yields_by_hash.get(hash, NONE);
+        for (int32_t yield = first; yield >= 0; yield = yields[yield].same_hash)
+            if (is_list(part_lists, yields[yield].parts, yields[yield].parts_end, accepting)) return yield;
+        const int32_t begin = int32_t(part_lists.size());
+        part_lists.insert(part_lists.end(), accepting.begin(), accepting.end());
+        yields.push_back(Yield{begin, int32_t(part_lists.size()), hash, 0, first});
+        yields_by_hash.put(hash, int32_t(yields.size()) - 1);
+        return int32_t(yields.size()) - 1;
+    }
+};
+
+}  // namespace xsift::sift

@@ -1,0 +1,455 @@
+// Run: one thread's way through documents. Everything that changes while a document is read is here.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "bits.hpp"
+#include "branch_sets.hpp"
+#include "configurations.hpp"
+#include "decider.hpp"
+#include "flat_map.hpp"
+#include "lazy_dfa.hpp"
+
+namespace xsift::sift {
+
+class Run {
+    static constexpr int32_t DOCUMENT = -1;          // whom the first runner works for
+    static constexpr size_t BLOCK = 64;              // words of `bits` that are looked through together
+    static constexpr int64_t FEW_PATTERNS = 4096;    // one document may match all of so many
+    static constexpr size_t FIRST_COMPACTION = 256;  // a list is rid of repetitions when it gets longer than this
+
+    // An open element whose branching steps are being decided.
+    struct BranchPoint {
+        int32_t owner;                 // the slot that it works for
+        int32_t set;                   // of what was met, unless `listed`
+        uint64_t number;               // of all branch points, this one
+        bool listed;                   // what was met is in `yields` and `edges`
+        std::vector<int32_t> yields;   // with repetitions
+        std::vector<int32_t> edges;
+        size_t compact_at;             // the length of both at which they are rid of repetitions next
+        std::vector<uint64_t> counted; // its keys in `progress`
+    };
+
+    struct Runner {
+        int32_t runner;                // whom it works for: a branch point of another runner, or DOCUMENT
+        int32_t slot;
+        int32_t open = 0;              // so many of `points` are in use: slots 1 to `open`
+        std::deque<BranchPoint> points;
+    };
+
+    // A runner at an open element.
+    struct Place {
+        int32_t config, runner;
+        int32_t origin;                // the place that it comes from: of the parent, or (condition) of the same element
+        int32_t condition;             // 0: it comes by the start tag
+        int32_t choice;                // which of those that the condition started
+    };
+
+    const TwigIndex* index;
+    LazyDfa dfa;
+    Configurations configurations;
+    BranchSets sets;
+    Decider decider;
+    int64_t cache_bytes;
+    int64_t flush_at = 0;              // the bytes that all of these may take before they are forgotten
+    int64_t made_before = -1;          // what was made when that was looked at last
+    int64_t version = -1;              // of the index that they were made for
+
+    std::vector<Place> places;         // of all open elements, outermost first; place 0 is the document's
+    std::vector<size_t> levels;        // where those of each open element begin, the document's first
+    std::vector<int32_t> symbols;      // of the open elements
+    std::deque<Runner> runners;
+    int32_t runners_open = 0;
+    std::vector<int32_t> held;         // conditions of the element at hand
+
+    std::vector<uint64_t> bits;        // by key: matched in this document
+    std::vector<uint8_t> blocks;       // by BLOCK words of `bits`: some are not zero
+    std::vector<int32_t> found;        // room for all keys
+    bool counts_down = false;          // whether `undecided` is kept: only if it may reach 0
+    int64_t undecided = 0;             // patterns that have not matched yet
+    bool unfinished = false;           // a document was begun and its matches were not collected: it broke off
+    uint64_t document = 0, points_made = 0;
+    uint32_t closed = 0;               // elements closed so far: the post-order number of the closing one
+    FlatMap<uint64_t> progress;        // pack(branch point, node) -> edges counted from the left, and by which element last
+    std::vector<int32_t> yield_list, edge_list;
+
+   public:
+    int64_t flushes = 0, decisions = 0;
+
+    Run(const TwigIndex* index, int64_t cache_bytes)
+        : index(index), configurations(dfa), decider(dfa), cache_bytes(cache_bytes) {
+        dfa.index = index;
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    int64_t states_made() const { return dfa.states_made; }
+    int64_t configurations_made() const { return configurations.made; }
+    int64_t sets_made() const { return sets.made; }
+    int64_t looked() const { return decider.looked; }
+    size_t cached_bytes() const { return dfa.bytes() + configurations.bytes() + sets.bytes(); }
+    size_t mark_bytes() const {
+        return dfa.stamp_bytes() + decider.bytes() + bits.capacity() * 8 + blocks.capacity() + found.capacity() * 4;
+    }
+
+    void begin(int64_t version_now) {
+        if (version != version_now) {
+            const size_t number = (index->pattern_node.size() + 64 * BLOCK - 1) / (64 * BLOCK);
+            restart();
+            version = version_now;
+            decider.restart();
+            bits.resize(number * BLOCK, 0);
+            blocks.resize(number, 0);
+            found.resize(index->pattern_node.size() + SLACK);
+        }
+        if (unfinished) {
+            std::vector<int32_t> nobody;
+            collect(nobody);
+        }
+        if (levels.size() > 1) progress.clear();  // it broke off, or was decided before its end
+        unfinished = true;
+        undecided = index->pattern_count;
+        counts_down = undecided <= FEW_PATTERNS;
+        closed = 0;
+        ++document;
+        symbols.clear();
+        runners_open = 0;
+        new_runner(DOCUMENT, 0);
+        places.assign(1, Place{Configurations::FIRST, 0, NONE, 0, 0});
+        levels.assign(1, 0);
+    }
+
+    // Takes events. Returns whether every pattern is decided.
+    bool feed(const int32_t* codes, size_t number) {
+        const int32_t* const end = codes + number;
+        while (codes != end) {
+            const int32_t code = *codes++;
+            if (code >= 0) {
+                start_tag(code);
+                if (undecided == 0 || (levels.size() == 2 && leads_nowhere())) return true;
+            } else if (code == -1) {
+                end_tag();
+                if (undecided == 0) return true;
+            } else {
+                held.assign(1, -code - 1);
+                while (codes != end && *codes < -1) held.push_back(-*codes++ - 1);
+                take_conditions();
+                if (undecided == 0) return true;
+            }
+        }
+        return false;
+    }
+
+    // Appends the keys of what matched, ascending, and forgets them.
+    void collect(std::vector<int32_t>& keys) {
+        int32_t* end = found.data();
+        for (size_t block = 0; block < blocks.size(); ++block) {
+            if (!blocks[block]) continue;
+            blocks[block] = 0;
+            end = take_bits(bits.data() + block * BLOCK, BLOCK, int32_t(block * BLOCK * 64), end);
+        }
+        keys.insert(keys.end(), found.data(), end);
+        unfinished = false;
+    }
+
+   private:
+    // The cache.
+
+    void restart() {
+        dfa.restart();
+        configurations.restart();
+        sets.restart();
+        // A cache that is full as soon as it holds what is needed would be emptied at every tag.
+        flush_at = std::max<int64_t>(cache_bytes, 2 * int64_t(cached_bytes()));
+    }
+
+    void bound_cache() {
+        const int64_t made = dfa.states_made + configurations.made + sets.made;
+        if (made == made_before) return;
+        made_before = made;
+        if (int64_t(cached_bytes()) > flush_at) flush();
+    }
+
+    // Forgets all, but what the open elements need.
+    void flush() {
+        for (int32_t i = 0; i < runners_open; ++i)
+            for (int32_t slot = 0; slot < runners[i].open; ++slot) spell_out(runners[i].points[slot]);
+        restart();
+        for (size_t level = 1; level < levels.size(); ++level) {
+            const size_t end = level + 1 < levels.size() ? levels[level + 1] : places.size();
+            for (size_t i = levels[level]; i < end; ++i) {
+                Place& place = places[i];
+                const int32_t from = places[place.origin].config;
+                if (place.condition) {
+                    const auto extent = configurations.behind_condition(from, place.condition);
+                    place.config = configurations.started[extent.begin + place.choice].config;
+                } else {
+                    place.config = configurations.next(from, symbols[level - 1]);
+                }
+            }
+        }
+        flush_at = std::max<int64_t>(cache_bytes, 2 * int64_t(cached_bytes()));
+        ++flushes;
+    }
+
+    // Says what was met below a branch point in edges alone, which outlive the cache.
+    void spell_out(BranchPoint& point) {
+        list_members(point);
+        for (const int32_t yield : point.yields)
+            for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
+                const Part& part = dfa.parts[dfa.part_lists[i]];
+                for (int64_t j = part.accepts; j < part.end; ++j) point.edges.push_back(edge_of_code(dfa.pool[j]));
+            }
+        point.yields.clear();
+        compact(point);
+    }
+
+    // Runners.
+
+    int32_t new_runner(int32_t runner, int32_t slot) {
+        if (runners_open == int32_t(runners.size())) runners.emplace_back();
+        Runner& made = runners[runners_open];
+        made.open = 0;
+        made.runner = runner;
+        made.slot = slot;
+        if (slot == 0 && runner != DOCUMENT) {  // of a runner that has somebody else to work for: so has this one
+            made.runner = runners[runner].runner;
+            made.slot = runners[runner].slot;
+        }
+        return runners_open++;
+    }
+
+    void enter(int32_t number, int32_t runner_number) {
+        const Config& config = configurations.configs[number];
+        if (config.keys != NONE && dfa.yields[config.keys].seen_at != document) report(dfa.yields[config.keys]);
+        if (config.branches != config.branches_end) {
+            Runner& runner = runners[runner_number];
+            for (int64_t i = config.branches; i < config.branches_end; ++i)
+                open_point(runner, configurations.owners[i]);
+        }
+        for (int64_t i = config.reports; i < config.reports_end; ++i) {
+            const Report& report = configurations.reports[i];
+            BranchPoint& point = point_at(runner_number, report.slot);
+            Yield& yield = dfa.yields[report.yield];
+            if (yield.seen_at == point.number) continue;
+            yield.seen_at = point.number;
+            meet(point, report.yield);
+        }
+    }
+
+    void start_tag(int32_t symbol) {
+        bound_cache();
+        const size_t begin = levels.back(), end = places.size();
+        levels.push_back(end);
+        symbols.push_back(symbol);
+        for (size_t i = begin; i < end; ++i) {
+            const int32_t config = configurations.next(places[i].config, symbol);
+            if (config == Configurations::DEAD) continue;
+            places.push_back(Place{config, places[i].runner, int32_t(i), 0, 0});
+            enter(config, places[i].runner);
+        }
+    }
+
+    void take_conditions() {
+        if (held.size() > 1) std::sort(held.begin(), held.end());
+        bound_cache();
+        for (const int32_t condition : held) {
+            const size_t end = places.size();
+            for (size_t i = levels.back(); i < end; ++i) {
+                if (!(configurations.configs[places[i].config].flags & Config::CONDITIONAL)) continue;
+                const auto extent = configurations.behind_condition(places[i].config, condition);
+                for (int64_t j = extent.begin; j < extent.end; ++j) {
+                    const Started started = configurations.started[j];
+                    const int32_t runner = new_runner(places[i].runner, started.slot);
+                    places.push_back(Place{started.config, runner, int32_t(i), condition, int32_t(j - extent.begin)});
+                    enter(started.config, runner);
+                }
+            }
+        }
+    }
+
+    void end_tag() {
+        if (levels.size() < 2) return;
+        ++closed;
+        for (size_t i = places.size(); i-- > levels.back();) {
+            const Place place = places[i];
+            const Config& config = configurations.configs[place.config];
+            for (int64_t j = config.branches; j < config.branches_end; ++j) close_point(place.runner);
+            if (place.condition) --runners_open;
+        }
+        places.resize(levels.back());
+        levels.pop_back();
+        symbols.pop_back();
+    }
+
+    // Whether nothing can match in or below the innermost element any more.
+    bool leads_nowhere() const {
+        for (size_t i = levels.back(); i < places.size(); ++i)
+            if (configurations.configs[places[i].config].flags) return false;
+        return true;
+    }
+
+    // Keys.
+
+    void matched(int32_t key) {
+        const uint64_t bit = uint64_t(1) << (key & 63);
+        undecided -= (bits[key >> 6] & bit) == 0;
+        bits[key >> 6] |= bit;
+        blocks[key >> 12] = 1;
+    }
+
+    // The keys of a yield have matched, but for the parts of it that were met before in this document.
+    void report(Yield& yield) {
+        const int32_t* const pool = dfa.pool.data();
+        const int32_t* const part_lists = dfa.part_lists.data();
+        Part* const parts = dfa.parts.data();
+        yield.seen_at = document;
+        // Parts and their lists lie anywhere in memory: ask for all of them first.
+        for (int32_t i = yield.parts; i < yield.parts_end; ++i) __builtin_prefetch(&parts[part_lists[i]]);
+        for (int32_t i = yield.parts; i < yield.parts_end; ++i)
+            if (parts[part_lists[i]].seen_at != document) __builtin_prefetch(&pool[parts[part_lists[i]].accepts]);
+        for (int32_t i = yield.parts; i < yield.parts_end; ++i) {
+            Part& part = parts[part_lists[i]];
+            if (part.seen_at == document) continue;
+            part.seen_at = document;
+            mark(pool + part.accepts, pool + part.end);
+        }
+    }
+
+    void mark(const int32_t* key, const int32_t* end) {
+        if (counts_down) {
+            for (; key != end; ++key) matched(*key);
+            return;
+        }
+        uint64_t* const words = bits.data();
+        uint8_t* const flags = blocks.data();
+        for (; key != end; ++key) {
+            words[*key >> 6] |= uint64_t(1) << (*key & 63);
+            flags[*key >> 12] = 1;
+        }
+    }
+
+    // Branch points.
+
+    BranchPoint& point_at(int32_t runner, int32_t slot) {
+        const Runner& at = runners[runner];
+        return slot ? runners[runner].points[slot - 1] : runners[at.runner].points[at.slot - 1];
+    }
+
+    void open_point(Runner& runner, int32_t owner) {
+        if (runner.open == int32_t(runner.points.size())) runner.points.emplace_back();
+        BranchPoint& point = runner.points[runner.open++];
+        point.owner = owner;
+        point.set = BranchSets::EMPTY;
+        point.number = ++points_made;
+        point.listed = false;
+        point.compact_at = FIRST_COMPACTION;
+    }
+
+    // One more yield, or ~ of an edge, was met below a branch point.
+    void meet(BranchPoint& point, int32_t member) {
+        if (!point.listed) {
+            const int32_t set = sets.with(point.set, member);
+            if (set != BranchSets::TOO_LARGE) {
+                point.set = set;
+                return;
+            }
+            list_members(point);
+        }
+        if (member >= 0) point.yields.push_back(member);
+        else point.edges.push_back(~member);
+        if (point.yields.size() + point.edges.size() > point.compact_at) compact(point);
+    }
+
+    void list_members(BranchPoint& point) {
+        if (point.listed) return;
+        const BranchSet& set = sets.sets[point.set];
+        point.listed = true;
+        point.yields.clear();
+        point.edges.clear();
+        for (int64_t i = set.members; i < set.members_end; ++i) {
+            if (sets.pool[i] >= 0) point.yields.push_back(sets.pool[i]);
+            else point.edges.push_back(~sets.pool[i]);
+        }
+    }
+
+    static void compact(BranchPoint& point) {
+        for (auto* list : {&point.yields, &point.edges}) {
+            std::sort(list->begin(), list->end());
+            list->erase(std::unique(list->begin(), list->end()), list->end());
+        }
+        point.compact_at = std::max(FIRST_COMPACTION, 2 * (point.yields.size() + point.edges.size()));
+    }
+
+    // The element ends that is the innermost branch point of a runner.
+    void close_point(int32_t runner_number) {
+        Runner& runner = runners[runner_number];
+        BranchPoint& point = runner.points[--runner.open];
+        if (!point.counted.empty()) {
+            for (const uint64_t key : point.counted) progress.erase(key);
+            point.counted.clear();
+        }
+        if (point.listed) {
+            compact(point);
+            ++decisions;
+            decider.decide(point.yields, point.edges);
+            mark(decider.keys.data(), decider.keys.data() + decider.keys.size());
+            edge_list = decider.edges;
+            for (const int32_t code : edge_list) complete(point_at(runner_number, point.owner), edge_of_code(code));
+        } else if (point.set != BranchSets::EMPTY) {
+            take_set(runner_number, point.owner, point.set);
+        }
+    }
+
+    void take_set(int32_t runner, int32_t owner, int32_t number) {
+        if (!sets.sets[number].decided) decide_set(number);
+        BranchSet& set = sets.sets[number];
+        if (set.edges != set.keys && set.reported_at != document) {
+            set.reported_at = document;
+            mark(sets.pool.data() + set.keys, sets.pool.data() + set.edges);
+        }
+        for (int64_t i = set.edges; i < sets.sets[number].edges_end; ++i)
+            complete(point_at(runner, owner), edge_of_code(sets.pool[i]));
+    }
+
+    void decide_set(int32_t number) {
+        BranchSet& set = sets.sets[number];
+        yield_list.clear();
+        edge_list.clear();
+        for (int64_t i = set.members; i < set.members_end; ++i) {
+            if (sets.pool[i] >= 0) yield_list.push_back(sets.pool[i]);
+            else edge_list.push_back(~sets.pool[i]);
+        }
+        ++decisions;
+        decider.decide(yield_list, edge_list);
+        set.decided = true;
+        set.keys = int64_t(sets.pool.size());
+        sets.pool.insert(sets.pool.end(), decider.keys.begin(), decider.keys.end());
+        set.edges = int64_t(sets.pool.size());
+        sets.pool.insert(sets.pool.end(), decider.edges.begin(), decider.edges.end());
+        set.edges_end = int64_t(sets.pool.size());
+    }
+
+    // A sub completes an edge of a branch point.
+    void complete(BranchPoint& point, int32_t edge) {
+        const int32_t list = index->edges[edge].ordered;
+        const int32_t counted = list == NONE ? 0 : index->ordered_uses.count(list);
+        if (index->edges[edge].uses > counted) meet(point, ~edge);
+        for (int32_t i = 0; i < counted; ++i) count(point, index->ordered_uses.data(list)[i]);
+    }
+
+    // Order: elements close in post-order, so it is enough to count edges from the left, each by an element of its own.
+    void count(BranchPoint& point, const OrderedUse& use) {
+        const uint64_t key = pack(int32_t(point.number & 0x7fffffff), use.node);
+        const uint64_t state = progress.get(key, 0);  // high half: edges counted; low half: the element that was last
+        if (int32_t(state >> 32) != use.position || (state && uint32_t(state) == closed)) return;
+        if (state == 0) point.counted.push_back(key);
+        progress.put(key, pack(use.position + 1, int32_t(closed)));
+        const Node& node = index->nodes[use.node];
+        if (use.position + 1 == node.ordered) meet(point, ~index->edge_pool[node.edges + node.edge_count - 1]);
+    }
+};
+
+}  // namespace xsift::sift
