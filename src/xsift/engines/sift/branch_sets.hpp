@@ -15,11 +15,12 @@ namespace xsift::sift {
 
 struct BranchSet {
     int64_t members, members_end;      // in `pool`, ascending: yields, and ~ of edges that subs completed
-    int64_t keys, edges, edges_end;    // in `pool`: the keys that it completes, then the edges; if `decided`
+    int64_t keys, counted, end;        // in `pool`: the keys that it completes, then the edges that are counted in order
     uint64_t hash;                     // a sum over the members
     uint64_t reported_at;              // the document in which its keys were reported last
     int32_t same_hash;
-    bool decided;
+    int32_t edges;                     // the yield of the other edges that it completes, or NONE
+    bool decided;                      // whether these are known
 };
 
 class BranchSets {
@@ -36,7 +37,7 @@ class BranchSets {
         pool.clear();
         moves.clear();
         by_hash.clear();
-        sets.push_back(BranchSet{0, 0, 0, 0, 0, 0, 0, NONE, false});
+        sets.push_back(BranchSet{0, 0, 0, 0, 0, 0, 0, NONE, NONE, false});
     }
 
     // The set with one more member; TOO_LARGE if such sets are not kept.
@@ -77,7 +78,7 @@ class BranchSets {
                 return set;
         const int64_t begin = int64_t(pool.size());
         pool.insert(pool.end(), list.begin(), list.end());
-        sets.push_back(BranchSet{begin, int64_t(pool.size()), 0, 0, 0, hash, 0, first, false});
+        sets.push_back(BranchSet{begin, int64_t(pool.size()), 0, 0, 0, hash, 0, first, NONE, false});
         ++made;
         by_hash.put(key, int32_t(sets.size()) - 1);
         return int32_t(sets.size()) - 1;

@@ -47,34 +47,52 @@ class Decider {
     void restart() { bits.assign((dfa.index->edges.size() + 63) / 64, 0); }
     size_t bytes() const { return bits.capacity() * 8; }
 
-    // Decides; `met` are edges beside those of the yields, each once.
+    // Decides; `met` are edges beside those of the yields, each once. What is looked at lies anywhere in memory: each pass
+    // asks for what the next one needs.
     void decide(const std::vector<int32_t>& yields, const std::vector<int32_t>& met) {
+        const TwigIndex& index = *dfa.index;
+        const int32_t* const pool = dfa.pool.data();
+        Accepts* const accepts = dfa.accepts_of.data();
         ++number;
         keys.clear();
         edges.clear();
         seen.clear();
+        for (const int32_t edge : met) __builtin_prefetch(&index.edges[edge]);
         for (const int32_t yield : yields) {
             for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
-                const int32_t number_of_part = dfa.part_lists[i];
-                Part& part = dfa.parts[number_of_part];
-                if (part.seen_at == number) continue;
-                part.seen_at = number;
-                seen.push_back(number_of_part);
-                for (int64_t j = part.accepts; j < part.end; ++j) set(edge_of_code(dfa.pool[j]));
+                __builtin_prefetch(&accepts[dfa.part_lists[i]]);
+                seen.push_back(dfa.part_lists[i]);
             }
         }
-        for (const int32_t edge : met) set(edge);
-        for (const int32_t number_of_part : seen) {
-            const Part& part = dfa.with_triggers(number_of_part);
-            looked += part.triggers_end - part.triggers;
-            look(dfa.triggers.data() + part.triggers, dfa.triggers.data() + part.triggers_end);
+        size_t kept = 0;
+        for (const int32_t part : seen) {
+            Accepts& at = accepts[part];
+            if (at.seen_at == number) continue;
+            at.seen_at = number;
+            __builtin_prefetch(pool + at.begin);
+            seen[kept++] = part;
+        }
+        seen.resize(kept);
+        for (const int32_t edge : met) {
+            set(edge);
+            if (index.edges[edge].first != NONE) __builtin_prefetch(&index.nodes[index.edges[edge].first]);
+        }
+        for (const int32_t part : seen) {
+            if (accepts[part].triggers == LazyDfa::NO_TRIGGERS) dfa.make_triggers(accepts[part]);
+            __builtin_prefetch(dfa.triggers.data() + accepts[part].triggers);
+            for (uint32_t j = accepts[part].begin; j < accepts[part].end; ++j) set(edge_of_code(pool[j]));
+        }
+        for (const int32_t part : seen) {
+            const Accepts& at = accepts[part];
+            looked += at.triggers_end - at.triggers;
+            look(dfa.triggers.data() + at.triggers, dfa.triggers.data() + at.triggers_end);
         }
         found.clear();
         for (const int32_t edge : met) dfa.append_triggers(edge, found);
+        looked += int64_t(found.size());
         look(found.data(), found.data() + found.size());
-        for (const int32_t number_of_part : seen)
-            for (int64_t j = dfa.parts[number_of_part].accepts; j < dfa.parts[number_of_part].end; ++j)
-                bits[edge_of_code(dfa.pool[j]) >> 6] = 0;
+        for (const int32_t part : seen)
+            for (uint32_t j = accepts[part].begin; j < accepts[part].end; ++j) bits[edge_of_code(pool[j]) >> 6] = 0;
         for (const int32_t edge : met) bits[edge >> 6] = 0;
     }
 };

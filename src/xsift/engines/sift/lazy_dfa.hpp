@@ -41,10 +41,14 @@ struct Part {
     int64_t accepts;          // what its states accept: all keys, or all edges
     int64_t end;
     uint64_t hash;            // of the set, whatever the order
-    uint64_t seen_at;         // the document, or for edges the decision, that looked at `accepts` last
-    int64_t triggers;         // in `triggers`, what its edges trigger; NONE: not made yet
-    int64_t triggers_end;
     int32_t same_hash;        // another part with the same hash, or NONE
+};
+
+// What a part accepts, apart from the rest: this is what is looked at for every document.
+struct Accepts {
+    uint64_t seen_at;         // the document, or for edges the decision, that looked at it last
+    uint32_t begin, end;      // in `pool`
+    uint32_t triggers, triggers_end;  // in `triggers`: what its edges trigger; NO_TRIGGERS: not made yet
 };
 
 struct Loops {
@@ -83,10 +87,13 @@ struct Trigger {
 class LazyDfa {
    public:
     enum : int32_t { EMPTY_PART = 0, DEAD = 0, FIRST = 1, UNKNOWN = -2 };
+    static constexpr uint32_t NO_TRIGGERS = ~uint32_t(0);
+    static constexpr int64_t MOST_BYTES = int64_t(4) << 30;  // so that places in `pool` and `triggers` have 32 bits
 
     const TwigIndex* index = nullptr;
     std::vector<DfaState> states;       // DEAD: nothing is active; FIRST: a document of which nothing is read yet
     std::vector<Part> parts;
+    std::vector<Accepts> accepts_of;    // by part
     std::vector<Loops> loops;
     std::vector<Yield> yields;
     std::vector<int32_t> pool, part_lists;
@@ -98,6 +105,7 @@ class LazyDfa {
         const Automaton& automaton = index->automaton;
         states.clear();
         parts.clear();
+        accepts_of.clear();
         loops.clear();
         yields.clear();
         pool.clear();
@@ -112,7 +120,8 @@ class LazyDfa {
         keys = index->pattern_node.size();
         seen_at.resize(automaton.states.size(), 0);
         accepted_at.resize(keys + index->edges.size(), 0);
-        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NONE});
+        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, NONE});
+        accepts_of.push_back(Accepts{0, 0, 0, 0, 0});
         part_list.clear();
         intern_state(NONE);
         begin_set();
@@ -157,33 +166,34 @@ class LazyDfa {
         return target;
     }
 
-    // What the edges of a part trigger.
-    const Part& with_triggers(int32_t number) {
-        Part& part = parts[number];
-        if (part.triggers != NONE) return part;
-        part.triggers = int64_t(triggers.size());
-        for (int64_t i = part.accepts; i < part.end; ++i) append_triggers(edge_of_code(pool[i]), triggers);
-        part.triggers_end = int64_t(triggers.size());
-        return part;
+    // Lists what the edges of a part trigger.
+    void make_triggers(Accepts& part) {
+        part.triggers = uint32_t(triggers.size());
+        for (uint32_t i = part.begin; i < part.end; ++i) append_triggers(edge_of_code(pool[i]), triggers);
+        part.triggers_end = uint32_t(triggers.size());
     }
 
     void append_triggers(int32_t edge, std::vector<Trigger>& to) const {
-        for (int32_t node = index->edges[edge].first; node != NONE; node = index->nodes[node].next) {
-            const Node& at = index->nodes[node];
-            Trigger trigger{NONE, NONE, at.target, NONE};
-            for (int32_t i = at.ordered; i < at.edge_count; ++i) {
-                const int32_t other = index->edge_pool[at.edges + i];
-                if (other == edge) continue;
-                if (trigger.other == NONE) trigger.other = other;
-                else if (trigger.third == NONE) trigger.third = other;
-                else trigger.node = node;
-            }
-            to.push_back(trigger);
+        for (int32_t number = index->edges[edge].first; number != NONE; number = index->nodes[number].next) {
+            const Node& node = index->nodes[number];
+            to.push_back(Trigger{node.other, node.third, node.target, node.more ? number : NONE});
         }
+    }
+
+    // A yield of edges that subs completed, given as codes.
+    int32_t yield_of(const std::vector<int32_t>& codes) {
+        begin_set();
+        for (const int32_t code : codes) {
+            accepts.push_back(code);
+            set_hash += mix64(uint64_t(uint32_t(code)) << 32);
+        }
+        accepting.assign(1, intern_part());
+        return intern_yield();
     }
 
     size_t bytes() const {
         return states.capacity() * sizeof(DfaState) + parts.capacity() * sizeof(Part) +
+               accepts_of.capacity() * sizeof(Accepts) +
                loops.capacity() * sizeof(Loops) + yields.capacity() * sizeof(Yield) +
                (pool.capacity() + part_lists.capacity()) * sizeof(int32_t) + triggers.capacity() * sizeof(Trigger) +
                transitions.bytes() + loop_moves.bytes() + states_by_hash.bytes() + parts_by_hash.bytes() +
@@ -303,8 +313,6 @@ class LazyDfa {
         Part made;
         made.hash = hash;
         made.same_hash = first;
-        made.seen_at = 0;
-        made.triggers = made.triggers_end = NONE;
         made.live = int64_t(pool.size());
         append(live);
         made.conditional = int64_t(pool.size());
@@ -317,6 +325,7 @@ class LazyDfa {
         append(accepts);
         made.end = int64_t(pool.size());
         parts.push_back(made);
+        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_TRIGGERS, NO_TRIGGERS});
         const int32_t part = int32_t(parts.size()) - 1;
         parts_by_hash.put(hash, part);
         return part;

@@ -79,7 +79,7 @@ class Run {
     int64_t flushes = 0, decisions = 0;
 
     Run(const TwigIndex* index, int64_t cache_bytes)
-        : index(index), configurations(dfa), decider(dfa), cache_bytes(cache_bytes) {
+        : index(index), configurations(dfa), decider(dfa), cache_bytes(std::min(cache_bytes, LazyDfa::MOST_BYTES)) {
         dfa.index = index;
     }
     Run(const Run&) = delete;
@@ -304,17 +304,17 @@ class Run {
     void report(Yield& yield) {
         const int32_t* const pool = dfa.pool.data();
         const int32_t* const part_lists = dfa.part_lists.data();
-        Part* const parts = dfa.parts.data();
+        Accepts* const accepts = dfa.accepts_of.data();
         yield.seen_at = document;
         // Parts and their lists lie anywhere in memory: ask for all of them first.
-        for (int32_t i = yield.parts; i < yield.parts_end; ++i) __builtin_prefetch(&parts[part_lists[i]]);
+        for (int32_t i = yield.parts; i < yield.parts_end; ++i) __builtin_prefetch(&accepts[part_lists[i]]);
         for (int32_t i = yield.parts; i < yield.parts_end; ++i)
-            if (parts[part_lists[i]].seen_at != document) __builtin_prefetch(&pool[parts[part_lists[i]].accepts]);
+            if (accepts[part_lists[i]].seen_at != document) __builtin_prefetch(&pool[accepts[part_lists[i]].begin]);
         for (int32_t i = yield.parts; i < yield.parts_end; ++i) {
-            Part& part = parts[part_lists[i]];
+            Accepts& part = accepts[part_lists[i]];
             if (part.seen_at == document) continue;
             part.seen_at = document;
-            mark(pool + part.accepts, pool + part.end);
+            mark(pool + part.begin, pool + part.end);
         }
     }
 
@@ -406,12 +406,18 @@ class Run {
     void take_set(int32_t runner, int32_t owner, int32_t number) {
         if (!sets.sets[number].decided) decide_set(number);
         BranchSet& set = sets.sets[number];
-        if (set.edges != set.keys && set.reported_at != document) {
+        if (set.counted != set.keys && set.reported_at != document) {
             set.reported_at = document;
-            mark(sets.pool.data() + set.keys, sets.pool.data() + set.edges);
+            mark(sets.pool.data() + set.keys, sets.pool.data() + set.counted);
         }
-        for (int64_t i = set.edges; i < sets.sets[number].edges_end; ++i)
-            complete(point_at(runner, owner), edge_of_code(sets.pool[i]));
+        const int64_t end = set.end;
+        for (int64_t i = set.counted; i < end; ++i) count(point_at(runner, owner), edge_of_code(sets.pool[i]));
+        const int32_t edges = sets.sets[number].edges;
+        if (edges == NONE) return;
+        BranchPoint& above = point_at(runner, owner);
+        if (dfa.yields[edges].seen_at == above.number) return;
+        dfa.yields[edges].seen_at = above.number;
+        meet(above, edges);
     }
 
     void decide_set(int32_t number) {
@@ -427,17 +433,33 @@ class Run {
         set.decided = true;
         set.keys = int64_t(sets.pool.size());
         sets.pool.insert(sets.pool.end(), decider.keys.begin(), decider.keys.end());
-        set.edges = int64_t(sets.pool.size());
-        sets.pool.insert(sets.pool.end(), decider.edges.begin(), decider.edges.end());
-        set.edges_end = int64_t(sets.pool.size());
+        set.counted = int64_t(sets.pool.size());
+        edge_list.clear();
+        for (const int32_t code : decider.edges) {
+            if (is_counted(edge_of_code(code))) sets.pool.push_back(code);
+            if (is_asked(edge_of_code(code))) edge_list.push_back(code);
+        }
+        set.end = int64_t(sets.pool.size());
+        if (!edge_list.empty()) set.edges = dfa.yield_of(edge_list);
     }
+
+    // Whether nodes count an edge in order, and whether others just ask for it.
+    int32_t uses_in_order(int32_t edge) const {
+        const int32_t list = index->edges[edge].ordered;
+        return list == NONE ? 0 : index->ordered_uses.count(list);
+    }
+    bool is_counted(int32_t edge) const { return uses_in_order(edge) > 0; }
+    bool is_asked(int32_t edge) const { return index->edges[edge].uses > uses_in_order(edge); }
 
     // A sub completes an edge of a branch point.
     void complete(BranchPoint& point, int32_t edge) {
+        if (is_asked(edge)) meet(point, ~edge);
+        if (is_counted(edge)) count(point, edge);
+    }
+
+    void count(BranchPoint& point, int32_t edge) {
         const int32_t list = index->edges[edge].ordered;
-        const int32_t counted = list == NONE ? 0 : index->ordered_uses.count(list);
-        if (index->edges[edge].uses > counted) meet(point, ~edge);
-        for (int32_t i = 0; i < counted; ++i) count(point, index->ordered_uses.data(list)[i]);
+        for (int32_t i = 0; i < index->ordered_uses.count(list); ++i) count(point, index->ordered_uses.data(list)[i]);
     }
 
     // Order: elements close in post-order, so it is enough to count edges from the left, each by an element of its own.

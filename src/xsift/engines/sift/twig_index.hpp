@@ -50,6 +50,8 @@ struct Node {
     int32_t trigger;      // the edge that it is listed under
     int32_t next, previous;  // in that list
     int32_t sub_key;      // of a sub: its number in sub_keys
+    int32_t other, third; // two more of the edges that must hold, or NONE: spares most visits to edge_pool
+    int32_t more;         // whether there are yet more
 };
 
 struct OrderedUse {
@@ -186,7 +188,7 @@ class TwigIndex {
         }
         if (!ordered.empty()) others.push_back(new_edge(Edge{NONE, NONE, 0, 0, NONE, NONE}));
         *nodes.edit(node) = Node{state, target, int32_t(edge_pool.size()), int32_t(ordered.size() + others.size()),
-                                 int32_t(ordered.size()), NONE, NONE, NONE, NONE};
+                                 int32_t(ordered.size()), NONE, NONE, NONE, NONE, NONE, NONE, false};
         for (size_t i = 0; i < ordered.size(); ++i) {
             if (edges[ordered[i]].ordered == NONE) edges.edit(ordered[i])->ordered = ordered_uses.add_list();
             ordered_uses.push(edges[ordered[i]].ordered, OrderedUse{node, int32_t(i)});
@@ -208,8 +210,16 @@ class TwigIndex {
             if (edges[edge].listed < edges[best].listed) best = edge;
         }
         Edge* const trigger = edges.edit(best);
-        nodes.edit(node)->trigger = best;
-        nodes.edit(node)->next = trigger->first;
+        Node* const listed = nodes.edit(node);
+        listed->trigger = best;
+        listed->next = trigger->first;
+        for (int32_t i = at.ordered; i < at.edge_count; ++i) {
+            const int32_t edge = edge_pool[at.edges + i];
+            if (edge == best) continue;
+            if (listed->other == NONE) listed->other = edge;
+            else if (listed->third == NONE) listed->third = edge;
+            else listed->more = true;
+        }
         if (trigger->first != NONE) nodes.edit(trigger->first)->previous = node;
         trigger->first = node;
         ++trigger->listed;
