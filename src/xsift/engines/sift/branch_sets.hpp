@@ -1,9 +1,8 @@
 // BranchSets: what was met below a branch point, as one number, and what follows from it.
 //
 // When a branch point ends, the yields that its threads met decide which nodes hold there. Small elements of one kind
-// meet the same few yields again and again. So a set of yields is kept once, with where one more yield leads to (XPush's
-// idea), and with what it completes. Sets grow too various to be met again once they are large: a branch point with many
-// yields only lists them, and is decided by itself (decider.hpp).
+// meet the same few yields again and again. So a set of yields is kept once, with what it completes (XPush's idea).
+// Large sets are too various to be met again: a branch point that met many yields is decided by itself (decider.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,17 +15,14 @@ namespace xsift::sift {
 struct BranchSet {
     int64_t members, members_end;      // in `pool`, ascending: yields, and ~ of edges that subs completed
     int64_t keys, counted, end;        // in `pool`: the keys that it completes, then the edges that are counted in order
-    uint64_t hash;                     // a sum over the members
     uint64_t reported_at;              // the document in which its keys were reported last
-    int32_t same_hash;
     int32_t edges;                     // the yield of the other edges that it completes, or NONE
-    bool decided;                      // whether these are known
+    int32_t same_hash;
 };
 
 class BranchSets {
    public:
-    enum : int32_t { EMPTY = 0, TOO_LARGE = -2 };
-    static constexpr int64_t MOST_MEMBERS = 16;
+    static constexpr size_t MOST_MEMBERS = 12;
 
     std::vector<BranchSet> sets;
     std::vector<int32_t> pool;
@@ -35,54 +31,39 @@ class BranchSets {
     void restart() {
         sets.clear();
         pool.clear();
-        moves.clear();
         by_hash.clear();
-        sets.push_back(BranchSet{0, 0, 0, 0, 0, 0, 0, NONE, NONE, false});
     }
 
-    // The set with one more member; TOO_LARGE if such sets are not kept.
-    int32_t with(int32_t set, int32_t member) {
-        const int32_t known = moves.get(pack(set, member), NONE);
-        return known >= 0 ? known : make(set, member);
-    }
-
-    size_t bytes() const {
-        return sets.capacity() * sizeof(BranchSet) + pool.capacity() * 4 + moves.bytes() + by_hash.bytes();
-    }
-
-   private:
-    FlatMap<int32_t> moves;            // pack(set, member) -> set
-    FlatMap<int32_t> by_hash;
-    std::vector<int32_t> list;
-
-    int32_t make(int32_t set, int32_t member) {
-        const BranchSet from = sets[set];
-        list.assign(pool.begin() + from.members, pool.begin() + from.members_end);
-        const auto place = std::lower_bound(list.begin(), list.end(), member);
-        int32_t target = set;
-        if (place == list.end() || *place != member) {
-            if (int64_t(list.size()) == MOST_MEMBERS) return TOO_LARGE;
-            list.insert(place, member);
-            target = intern(from.hash + (mix64(uint32_t(member)) >> 1));
-        }
-        moves.put(pack(set, member), target);
-        return target;
-    }
-
-    int32_t intern(uint64_t hash) {
-        const uint64_t key = hash >> 1;
-        const int32_t first = by_hash.get(key, NONE);
+    // The set with these members, which are ascending, or NONE if it is not known.
+    int32_t find(const std::vector<int32_t>& members) {
+        hash = members.size();
+        for (const int32_t member : members) hash = mix64(hash + uint64_t(uint32_t(member)));
+        hash >>= 1;
+        first = by_hash.get(hash, NONE);
         for (int32_t set = first; set >= 0; set = sets[set].same_hash)
-            if (sets[set].members_end - sets[set].members == int64_t(list.size()) &&
-                std::equal(list.begin(), list.end(), pool.begin() + sets[set].members))
+            if (sets[set].members_end - sets[set].members == int64_t(members.size()) &&
+                std::equal(members.begin(), members.end(), pool.begin() + sets[set].members))
                 return set;
+        return NONE;
+    }
+
+    // Adds the set that was just looked for. What it completes is for the caller to fill in.
+    int32_t add(const std::vector<int32_t>& members) {
         const int64_t begin = int64_t(pool.size());
-        pool.insert(pool.end(), list.begin(), list.end());
-        sets.push_back(BranchSet{begin, int64_t(pool.size()), 0, 0, 0, hash, 0, first, NONE, false});
+        pool.insert(pool.end(), members.begin(), members.end());
+        const int64_t end = int64_t(pool.size());
+        sets.push_back(BranchSet{begin, end, end, end, end, 0, NONE, first});
         ++made;
-        by_hash.put(key, int32_t(sets.size()) - 1);
+        by_hash.put(hash, int32_t(sets.size()) - 1);
         return int32_t(sets.size()) - 1;
     }
+
+    size_t bytes() const { return sets.capacity() * sizeof(BranchSet) + pool.capacity() * 4 + by_hash.bytes(); }
+
+   private:
+    FlatMap<int32_t> by_hash;
+    uint64_t hash = 0;                 // of the set that was looked for last,
+    int32_t first = NONE;              // and the first one with the same
 };
 
 }  // namespace xsift::sift

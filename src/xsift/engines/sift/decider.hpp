@@ -15,6 +15,7 @@ class Decider {
     LazyDfa& dfa;
     std::vector<uint64_t> bits;        // by edge
     std::vector<int32_t> seen;         // the parts of the yields, each once
+    std::vector<int32_t> distinct;     // the edges that were met beside them, likewise
     std::vector<Trigger> found;
     uint64_t number = 0;               // of decisions
 
@@ -47,7 +48,7 @@ class Decider {
     void restart() { bits.assign((dfa.index->edges.size() + 63) / 64, 0); }
     size_t bytes() const { return bits.capacity() * 8; }
 
-    // Decides; `met` are edges beside those of the yields, each once. What is looked at lies anywhere in memory: each pass
+    // Decides; `met` are edges beside those of the yields. Both may have repetitions. What is looked at lies anywhere in memory: each pass
     // asks for what the next one needs.
     void decide(const std::vector<int32_t>& yields, const std::vector<int32_t>& met) {
         const TwigIndex& index = *dfa.index;
@@ -57,6 +58,7 @@ class Decider {
         keys.clear();
         edges.clear();
         seen.clear();
+        distinct.clear();
         for (const int32_t edge : met) __builtin_prefetch(&index.edges[edge]);
         for (const int32_t yield : yields) {
             for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
@@ -74,7 +76,9 @@ class Decider {
         }
         seen.resize(kept);
         for (const int32_t edge : met) {
+            if (holds(edge)) continue;
             set(edge);
+            distinct.push_back(edge);
             if (index.edges[edge].first != NONE) __builtin_prefetch(&index.nodes[index.edges[edge].first]);
         }
         for (const int32_t part : seen) {
@@ -88,12 +92,12 @@ class Decider {
             look(dfa.triggers.data() + at.triggers, dfa.triggers.data() + at.triggers_end);
         }
         found.clear();
-        for (const int32_t edge : met) dfa.append_triggers(edge, found);
+        for (const int32_t edge : distinct) dfa.append_triggers(edge, found);
         looked += int64_t(found.size());
         look(found.data(), found.data() + found.size());
         for (const int32_t part : seen)
             for (uint32_t j = accepts[part].begin; j < accepts[part].end; ++j) bits[edge_of_code(pool[j]) >> 6] = 0;
-        for (const int32_t edge : met) bits[edge >> 6] = 0;
+        for (const int32_t edge : distinct) bits[edge >> 6] = 0;
     }
 };
 

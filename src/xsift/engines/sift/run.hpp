@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "bits.hpp"
@@ -23,12 +22,9 @@ class Run {
     // An open element whose branching steps are being decided.
     struct BranchPoint {
         int32_t owner;                 // the slot that it works for
-        int32_t set;                   // of what was met, unless `listed`
         uint64_t number;               // of all branch points, this one
-        bool listed;                   // what was met is in `yields` and `edges`
-        std::vector<int32_t> yields;   // with repetitions
-        std::vector<int32_t> edges;
-        size_t compact_at;             // the length of both at which they are rid of repetitions next
+        std::vector<int32_t> met;      // yields, and ~ of edges that subs completed; with repetitions
+        size_t compact_at;             // the length at which it is rid of them next
         std::vector<uint64_t> counted; // its keys in `progress`
     };
 
@@ -36,7 +32,7 @@ class Run {
         int32_t runner;                // whom it works for: a branch point of another runner, or DOCUMENT
         int32_t slot;
         int32_t open = 0;              // so many of `points` are in use: slots 1 to `open`
-        std::deque<BranchPoint> points;
+        std::vector<BranchPoint> points;
     };
 
     // A runner at an open element.
@@ -60,7 +56,7 @@ class Run {
     std::vector<Place> places;         // of all open elements, outermost first; place 0 is the document's
     std::vector<size_t> levels;        // where those of each open element begin, the document's first
     std::vector<int32_t> symbols;      // of the open elements
-    std::deque<Runner> runners;
+    std::vector<Runner> runners;
     int32_t runners_open = 0;
     std::vector<int32_t> held;         // conditions of the element at hand
 
@@ -196,13 +192,17 @@ class Run {
 
     // Says what was met below a branch point in edges alone, which outlive the cache.
     void spell_out(BranchPoint& point) {
-        list_members(point);
-        for (const int32_t yield : point.yields)
-            for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
-                const Part& part = dfa.parts[dfa.part_lists[i]];
-                for (int64_t j = part.accepts; j < part.end; ++j) point.edges.push_back(edge_of_code(dfa.pool[j]));
+        const size_t number = point.met.size();
+        for (size_t k = 0; k < number; ++k) {
+            if (point.met[k] < 0) continue;
+            const Yield& yield = dfa.yields[point.met[k]];
+            for (int32_t i = yield.parts; i < yield.parts_end; ++i) {
+                const Accepts& part = dfa.accepts_of[dfa.part_lists[i]];
+                for (uint32_t j = part.begin; j < part.end; ++j) point.met.push_back(~edge_of_code(dfa.pool[j]));
             }
-        point.yields.clear();
+        }
+        point.met.erase(std::remove_if(point.met.begin(), point.met.begin() + number, [](int32_t m) { return m >= 0; }),
+                        point.met.begin() + number);
         compact(point);
     }
 
@@ -342,45 +342,21 @@ class Run {
         if (runner.open == int32_t(runner.points.size())) runner.points.emplace_back();
         BranchPoint& point = runner.points[runner.open++];
         point.owner = owner;
-        point.set = BranchSets::EMPTY;
         point.number = ++points_made;
-        point.listed = false;
+        point.met.clear();
         point.compact_at = FIRST_COMPACTION;
     }
 
     // One more yield, or ~ of an edge, was met below a branch point.
     void meet(BranchPoint& point, int32_t member) {
-        if (!point.listed) {
-            const int32_t set = sets.with(point.set, member);
-            if (set != BranchSets::TOO_LARGE) {
-                point.set = set;
-                return;
-            }
-            list_members(point);
-        }
-        if (member >= 0) point.yields.push_back(member);
-        else point.edges.push_back(~member);
-        if (point.yields.size() + point.edges.size() > point.compact_at) compact(point);
-    }
-
-    void list_members(BranchPoint& point) {
-        if (point.listed) return;
-        const BranchSet& set = sets.sets[point.set];
-        point.listed = true;
-        point.yields.clear();
-        point.edges.clear();
-        for (int64_t i = set.members; i < set.members_end; ++i) {
-            if (sets.pool[i] >= 0) point.yields.push_back(sets.pool[i]);
-            else point.edges.push_back(~sets.pool[i]);
-        }
+        point.met.push_back(member);
+        if (point.met.size() > point.compact_at) compact(point);
     }
 
     static void compact(BranchPoint& point) {
-        for (auto* list : {&point.yields, &point.edges}) {
-            std::sort(list->begin(), list->end());
-            list->erase(std::unique(list->begin(), list->end()), list->end());
-        }
-        point.compact_at = std::max(FIRST_COMPACTION, 2 * (point.yields.size() + point.edges.size()));
+        std::sort(point.met.begin(), point.met.end());
+        point.met.erase(std::unique(point.met.begin(), point.met.end()), point.met.end());
+        point.compact_at = std::max(FIRST_COMPACTION, 2 * point.met.size());
     }
 
     // The element ends that is the innermost branch point of a runner.
@@ -391,47 +367,35 @@ class Run {
             for (const uint64_t key : point.counted) progress.erase(key);
             point.counted.clear();
         }
-        if (point.listed) {
+        if (point.met.empty()) return;
+        if (point.met.size() <= BranchSets::MOST_MEMBERS) {
             compact(point);
-            ++decisions;
-            decider.decide(point.yields, point.edges);
-            mark(decider.keys.data(), decider.keys.data() + decider.keys.size());
-            edge_list = decider.edges;
-            for (const int32_t code : edge_list) complete(point_at(runner_number, point.owner), edge_of_code(code));
-        } else if (point.set != BranchSets::EMPTY) {
-            take_set(runner_number, point.owner, point.set);
+            int32_t set = sets.find(point.met);
+            if (set == NONE) set = decided_set(point.met);
+            take_set(runner_number, point.owner, set);
+            return;
         }
+        decide(point.met);
+        mark(decider.keys.data(), decider.keys.data() + decider.keys.size());
+        BranchPoint* const above = decider.edges.empty() ? nullptr : &point_at(runner_number, point.owner);
+        for (const int32_t code : decider.edges) complete(*above, edge_of_code(code));
     }
 
-    void take_set(int32_t runner, int32_t owner, int32_t number) {
-        if (!sets.sets[number].decided) decide_set(number);
-        BranchSet& set = sets.sets[number];
-        if (set.counted != set.keys && set.reported_at != document) {
-            set.reported_at = document;
-            mark(sets.pool.data() + set.keys, sets.pool.data() + set.counted);
-        }
-        const int64_t end = set.end;
-        for (int64_t i = set.counted; i < end; ++i) count(point_at(runner, owner), edge_of_code(sets.pool[i]));
-        const int32_t edges = sets.sets[number].edges;
-        if (edges == NONE) return;
-        BranchPoint& above = point_at(runner, owner);
-        if (dfa.yields[edges].seen_at == above.number) return;
-        dfa.yields[edges].seen_at = above.number;
-        meet(above, edges);
-    }
-
-    void decide_set(int32_t number) {
-        BranchSet& set = sets.sets[number];
+    void decide(const std::vector<int32_t>& met) {
         yield_list.clear();
         edge_list.clear();
-        for (int64_t i = set.members; i < set.members_end; ++i) {
-            if (sets.pool[i] >= 0) yield_list.push_back(sets.pool[i]);
-            else edge_list.push_back(~sets.pool[i]);
+        for (const int32_t member : met) {
+            if (member >= 0) yield_list.push_back(member);
+            else edge_list.push_back(~member);
         }
         ++decisions;
         decider.decide(yield_list, edge_list);
-        set.decided = true;
-        set.keys = int64_t(sets.pool.size());
+    }
+
+    int32_t decided_set(const std::vector<int32_t>& met) {
+        const int32_t number = sets.add(met);
+        decide(met);
+        BranchSet& set = sets.sets[number];
         sets.pool.insert(sets.pool.end(), decider.keys.begin(), decider.keys.end());
         set.counted = int64_t(sets.pool.size());
         edge_list.clear();
@@ -441,6 +405,21 @@ class Run {
         }
         set.end = int64_t(sets.pool.size());
         if (!edge_list.empty()) set.edges = dfa.yield_of(edge_list);
+        return number;
+    }
+
+    void take_set(int32_t runner, int32_t owner, int32_t number) {
+        BranchSet& set = sets.sets[number];
+        if (set.counted != set.keys && set.reported_at != document) {
+            set.reported_at = document;
+            mark(sets.pool.data() + set.keys, sets.pool.data() + set.counted);
+        }
+        if (set.counted == set.end && set.edges == NONE) return;
+        BranchPoint& above = point_at(runner, owner);
+        for (int64_t i = set.counted; i < set.end; ++i) count(above, edge_of_code(sets.pool[i]));
+        if (set.edges == NONE || dfa.yields[set.edges].seen_at == above.number) return;
+        dfa.yields[set.edges].seen_at = above.number;
+        meet(above, set.edges);
     }
 
     // Whether nodes count an edge in order, and whether others just ask for it.

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -202,12 +203,28 @@ class TwigIndex {
         return node;
     }
 
+    // How unlikely an edge is to hold, by its looks.
+    int32_t rarity(int32_t edge) const {
+        if (edges[edge].state == NONE) return 100;
+        int32_t sum = 0;
+        for (int32_t state = edges[edge].state; automaton.states[state].symbol != SCOPE; state = automaton.states[state].parent)
+            sum += automaton.states[state].symbol ? 3 : 1;
+        return sum;
+    }
+    bool is_better(int32_t edge, int32_t than) const {
+        static const int mode = getenv("MODE") ? atoi(getenv("MODE")) : 1;
+        if (mode == 0) return edges[edge].listed < edges[than].listed;
+        const int32_t a = rarity(edge), b = rarity(than);
+        if (mode == 1) return a != b ? a > b : edges[edge].listed < edges[than].listed;
+        return a - b > 2 * (31 - __builtin_clz(edges[edge].listed + 1)) - 2 * (31 - __builtin_clz(edges[than].listed + 1));
+    }
+
     void list(int32_t node) {
         const Node at = nodes[node];
         int32_t best = edge_pool[at.edges + at.ordered];
         for (int32_t i = at.ordered + 1; i < at.edge_count; ++i) {
             const int32_t edge = edge_pool[at.edges + i];
-            if (edges[edge].listed < edges[best].listed) best = edge;
+            if (is_better(edge, best)) best = edge;
         }
         Edge* const trigger = edges.edit(best);
         Node* const listed = nodes.edit(node);
