@@ -1,7 +1,8 @@
 // Decider: which nodes hold for a branch point, given the yields that were met below it.
 //
-// Edges that hold are bits. First all of them are set, then what they trigger is looked at, and at last they are cleared. What the
-// edges of a part trigger stands in one list (LazyDfa::with_triggers), so that memory is read in order.
+// Edges that hold are bits. First all of them are set, then what they trigger is looked at, and at last they are cleared. Part
+// by part, the edges and what they trigger stand one after the other (LazyDfa::block_of), so that memory is read in order. Most
+// of what is looked at does not hold, but which does is hard to predict: so it is looked at without a branch.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,29 +14,40 @@ namespace xsift::sift {
 
 class Decider {
     LazyDfa& dfa;
-    std::vector<uint64_t> bits;        // by edge
+    std::vector<uint64_t> bits;        // by edge; then one that is always set
     std::vector<int32_t> seen;         // the parts of the yields, each once
     std::vector<int32_t> distinct;     // the edges that were met beside them, likewise
     std::vector<Trigger> found;
+    std::vector<const Trigger*> passed;
     uint64_t number = 0;               // of decisions
 
-    bool holds(int32_t edge) const { return bits[edge >> 6] >> (edge & 63) & 1; }
-    void set(int32_t edge) { bits[edge >> 6] |= uint64_t(1) << (edge & 63); }
+    uint64_t word_of(uint32_t edge) const { return bits[edge >> 6] >> (edge & 63); }
+    void set(uint32_t edge) { bits[edge >> 6] |= uint64_t(1) << (edge & 63); }
 
     bool holds_all(int32_t number) const {
         const Node& node = dfa.index->nodes[number];
         for (int32_t i = node.ordered; i < node.edge_count; ++i)
-            if (!holds(dfa.index->edge_pool[node.edges + i])) return false;
+            if (!(word_of(dfa.index->edge_pool[node.edges + i]) & 1)) return false;
         return true;
     }
 
-    void look(const Trigger* trigger, const Trigger* end) {
-        for (; trigger != end; ++trigger) {
-            if (trigger->other >= 0 && !holds(trigger->other)) continue;
-            if (trigger->third >= 0 && !holds(trigger->third)) continue;
-            if (trigger->node >= 0 && !holds_all(trigger->node)) continue;
-            (is_key(trigger->target) ? keys : edges).push_back(trigger->target);
+    void look(const Trigger* trigger, size_t count) {
+        looked += int64_t(count);
+        if (passed.size() < count) passed.resize(count);
+        const Trigger** end = passed.data();
+        for (size_t i = 0; i < count; ++i) {
+            *end = trigger + i;
+            end += word_of(trigger[i].other) & word_of(trigger[i].third) & 1;
         }
+        for (const Trigger** at = passed.data(); at != end; ++at) {
+            if ((*at)->node >= 0 && !holds_all((*at)->node)) continue;
+            (is_key((*at)->target) ? keys : edges).push_back((*at)->target);
+        }
+    }
+
+    void set_always() {
+        const uint32_t always = uint32_t(dfa.index->edges.size());
+        set(always);
     }
 
    public:
@@ -45,15 +57,16 @@ class Decider {
 
     explicit Decider(LazyDfa& dfa) : dfa(dfa) {}
 
-    void restart() { bits.assign((dfa.index->edges.size() + 63) / 64, 0); }
+    void restart() {
+        bits.assign(dfa.index->edges.size() / 64 + 1, 0);
+        set_always();
+    }
     size_t bytes() const { return bits.capacity() * 8; }
 
-    // Decides; `met` are edges beside those of the yields. Both may have repetitions. What is looked at lies anywhere in memory: each pass
-    // asks for what the next one needs.
+    // Decides; `met` are edges beside those of the yields. Both may have repetitions. What is looked at lies anywhere in
+    // memory: each pass asks for what the next one needs.
     void decide(const std::vector<int32_t>& yields, const std::vector<int32_t>& met) {
         const TwigIndex& index = *dfa.index;
-        const int32_t* const pool = dfa.pool.data();
-        Accepts* const accepts = dfa.accepts_of.data();
         ++number;
         keys.clear();
         edges.clear();
@@ -62,42 +75,57 @@ class Decider {
         for (const int32_t edge : met) __builtin_prefetch(&index.edges[edge]);
         for (const int32_t yield : yields) {
             for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
-                __builtin_prefetch(&accepts[dfa.part_lists[i]]);
+                __builtin_prefetch(&dfa.accepts_of[dfa.part_lists[i]]);
                 seen.push_back(dfa.part_lists[i]);
             }
         }
-        size_t kept = 0;
+        size_t kept = 0, set_edges = 0;
         for (const int32_t part : seen) {
-            Accepts& at = accepts[part];
+            Accepts& at = dfa.accepts_of[part];
             if (at.seen_at == number) continue;
             at.seen_at = number;
-            __builtin_prefetch(pool + at.begin);
+            if (at.block == LazyDfa::NO_BLOCK) dfa.make_block(at);
+            __builtin_prefetch(dfa.blocks.data() + at.block);
             seen[kept++] = part;
+            set_edges += at.end - at.begin;
         }
         seen.resize(kept);
         for (const int32_t edge : met) {
-            if (holds(edge)) continue;
+            if (word_of(edge) & 1) continue;
             set(edge);
             distinct.push_back(edge);
             if (index.edges[edge].first != NONE) __builtin_prefetch(&index.nodes[index.edges[edge].first]);
         }
         for (const int32_t part : seen) {
-            if (accepts[part].triggers == LazyDfa::NO_TRIGGERS) dfa.make_triggers(accepts[part]);
-            __builtin_prefetch(dfa.triggers.data() + accepts[part].triggers);
-            for (uint32_t j = accepts[part].begin; j < accepts[part].end; ++j) set(edge_of_code(pool[j]));
+            const Accepts& at = dfa.accepts_of[part];
+            const int32_t* const edge = dfa.blocks.data() + at.block;
+            const uint32_t count = at.end - at.begin;
+            for (uint32_t j = 0; j < count; ++j) set(edge[j]);
         }
         for (const int32_t part : seen) {
-            const Accepts& at = accepts[part];
-            looked += at.triggers_end - at.triggers;
-            look(dfa.triggers.data() + at.triggers, dfa.triggers.data() + at.triggers_end);
+            const Accepts& at = dfa.accepts_of[part];
+            look(reinterpret_cast<const Trigger*>(dfa.blocks.data() + at.block + (at.end - at.begin)), at.triggers);
         }
         found.clear();
         for (const int32_t edge : distinct) dfa.append_triggers(edge, found);
-        looked += int64_t(found.size());
-        look(found.data(), found.data() + found.size());
-        for (const int32_t part : seen)
-            for (uint32_t j = accepts[part].begin; j < accepts[part].end; ++j) bits[edge_of_code(pool[j]) >> 6] = 0;
+        look(found.data(), found.size());
+        clear(set_edges);
+    }
+
+   private:
+    void clear(size_t set_edges) {
+        if (set_edges > bits.size() / 8) {
+            std::fill(bits.begin(), bits.end(), 0);
+            set_always();
+            return;
+        }
+        for (const int32_t part : seen) {
+            const Accepts& at = dfa.accepts_of[part];
+            const int32_t* const edge = dfa.blocks.data() + at.block;
+            for (uint32_t j = 0; j < at.end - at.begin; ++j) bits[edge[j] >> 6] = 0;
+        }
         for (const int32_t edge : distinct) bits[edge >> 6] = 0;
+        set_always();
     }
 };
 

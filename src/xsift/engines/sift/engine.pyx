@@ -65,6 +65,7 @@ cdef extern from "twig_index.hpp" namespace "xsift::sift" nogil:
         Array[int32_t] free_keys
         int64_t pattern_count
         int64_t node_count
+        int64_t ordered_count
         int32_t add(const Step* steps, cpp_bool ordered) except +
         cpp_bool has(int32_t key)
         void remove(int32_t key) except +
@@ -184,7 +185,8 @@ cdef class Sift(Engine):
             "sift.pattern_node": to_numpy(self.index.pattern_node.saved()),
             "sift.free_keys": to_numpy(self.index.free_keys.saved()),
             "sift.counts": np.array([self.index.automaton.free_state, self.index.automaton.state_count,
-                                     self.index.pattern_count, self.index.node_count], dtype=np.int64),
+                                     self.index.pattern_count, self.index.node_count,
+                                     self.index.ordered_count], dtype=np.int64),
         }
 
     def restore(self, arrays):
@@ -204,7 +206,7 @@ cdef class Sift(Engine):
         self.index.pattern_node.restore(from_numpy(arrays["sift.pattern_node"]))
         self.index.free_keys.restore(from_numpy(arrays["sift.free_keys"]))
         (self.index.automaton.free_state, self.index.automaton.state_count, self.index.pattern_count,
-         self.index.node_count) = arrays["sift.counts"].tolist()
+         self.index.node_count, self.index.ordered_count) = arrays["sift.counts"].tolist()
         self.kept = arrays
         self.version += 1
 

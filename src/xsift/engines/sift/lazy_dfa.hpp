@@ -48,7 +48,8 @@ struct Part {
 struct Accepts {
     uint64_t seen_at;         // the document, or for edges the decision, that looked at it last
     uint32_t begin, end;      // in `pool`
-    uint32_t triggers, triggers_end;  // in `triggers`: what its edges trigger; NO_TRIGGERS: not made yet
+    uint32_t block;           // in `blocks`: its edges, then what they trigger; NO_BLOCK: not made yet
+    uint32_t triggers;        // so many
 };
 
 struct Loops {
@@ -79,7 +80,7 @@ struct DfaState {
 
 // A node that an edge makes worth a look, with what must hold besides.
 struct Trigger {
-    int32_t other, third;     // edges, or NONE
+    int32_t other, third;     // edges; the number after the last edge stands for none
     int32_t target;           // the code of what the node completes
     int32_t node;             // the node if it has yet more edges, or NONE
 };
@@ -87,8 +88,8 @@ struct Trigger {
 class LazyDfa {
    public:
     enum : int32_t { EMPTY_PART = 0, DEAD = 0, FIRST = 1, UNKNOWN = -2 };
-    static constexpr uint32_t NO_TRIGGERS = ~uint32_t(0);
-    static constexpr int64_t MOST_BYTES = int64_t(4) << 30;  // so that places in `pool` and `triggers` have 32 bits
+    static constexpr uint32_t NO_BLOCK = ~uint32_t(0);
+    static constexpr int64_t MOST_BYTES = int64_t(4) << 30;  // so that places in `pool` and `blocks` have 32 bits
 
     const TwigIndex* index = nullptr;
     std::vector<DfaState> states;       // DEAD: nothing is active; FIRST: a document of which nothing is read yet
@@ -97,7 +98,7 @@ class LazyDfa {
     std::vector<Loops> loops;
     std::vector<Yield> yields;
     std::vector<int32_t> pool, part_lists;
-    std::vector<Trigger> triggers;
+    std::vector<int32_t> blocks;
     int64_t states_made = 0;
 
     // Forgets all states but DEAD and FIRST.
@@ -110,7 +111,7 @@ class LazyDfa {
         yields.clear();
         pool.clear();
         part_lists.clear();
-        triggers.clear();
+        blocks.clear();
         transitions.clear();
         loop_moves.clear();
         states_by_hash.clear();
@@ -166,17 +167,26 @@ class LazyDfa {
         return target;
     }
 
-    // Lists what the edges of a part trigger.
-    void make_triggers(Accepts& part) {
-        part.triggers = uint32_t(triggers.size());
-        for (uint32_t i = part.begin; i < part.end; ++i) append_triggers(edge_of_code(pool[i]), triggers);
-        part.triggers_end = uint32_t(triggers.size());
+    // Makes the block of a part.
+    void make_block(Accepts& part) {
+        made_triggers.clear();
+        part.block = uint32_t(blocks.size());
+        for (uint32_t i = part.begin; i < part.end; ++i) {
+            blocks.push_back(edge_of_code(pool[i]));
+            append_triggers(edge_of_code(pool[i]), made_triggers);
+        }
+        part.triggers = uint32_t(made_triggers.size());
+        const int32_t* const words = reinterpret_cast<const int32_t*>(made_triggers.data());
+        blocks.insert(blocks.end(), words, words + made_triggers.size() * (sizeof(Trigger) / sizeof(int32_t)));
     }
 
     void append_triggers(int32_t edge, std::vector<Trigger>& to) const {
-        for (int32_t number = index->edges[edge].first; number != NONE; number = index->nodes[number].next) {
+        const int32_t none = int32_t(index->edges.size());
+        for (int32_t number = index->edges[edge].first; number != NONE;) {
             const Node& node = index->nodes[number];
-            to.push_back(Trigger{node.other, node.third, node.target, node.more ? number : NONE});
+            to.push_back(Trigger{node.other == NONE ? none : node.other, node.third == NONE ? none : node.third, node.target,
+                                 node.more ? number : NONE});
+            number = node.next;
         }
     }
 
@@ -195,7 +205,7 @@ class LazyDfa {
         return states.capacity() * sizeof(DfaState) + parts.capacity() * sizeof(Part) +
                accepts_of.capacity() * sizeof(Accepts) +
                loops.capacity() * sizeof(Loops) + yields.capacity() * sizeof(Yield) +
-               (pool.capacity() + part_lists.capacity()) * sizeof(int32_t) + triggers.capacity() * sizeof(Trigger) +
+               (pool.capacity() + part_lists.capacity()) * sizeof(int32_t) + blocks.capacity() * sizeof(int32_t) +
                transitions.bytes() + loop_moves.bytes() + states_by_hash.bytes() + parts_by_hash.bytes() +
                loops_by_hash.bytes() + yields_by_hash.bytes();
     }
@@ -215,6 +225,7 @@ class LazyDfa {
     std::vector<int32_t> part_list;     // the parts of the state being made
     std::vector<int32_t> accepting;     // those of them that accept something
     std::vector<int32_t> asked, reached;
+    std::vector<Trigger> made_triggers;
 
     static constexpr int AHEAD = 8;     // members that are asked for in advance: they lie anywhere in memory
 
@@ -325,7 +336,7 @@ class LazyDfa {
         append(accepts);
         made.end = int64_t(pool.size());
         parts.push_back(made);
-        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_TRIGGERS, NO_TRIGGERS});
+        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK, 0});
         const int32_t part = int32_t(parts.size()) - 1;
         parts_by_hash.put(hash, part);
         return part;

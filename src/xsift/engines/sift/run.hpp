@@ -17,7 +17,7 @@ class Run {
     static constexpr int32_t DOCUMENT = -1;          // whom the first runner works for
     static constexpr size_t BLOCK = 64;              // words of `bits` that are looked through together
     static constexpr int64_t FEW_PATTERNS = 4096;    // one document may match all of so many
-    static constexpr size_t FIRST_COMPACTION = 256;  // a list is rid of repetitions when it gets longer than this
+    static constexpr size_t FIRST_COMPACTION = 4096;  // a list is rid of repetitions when it gets longer than this
 
     // An open element whose branching steps are being decided.
     struct BranchPoint {
@@ -369,7 +369,7 @@ class Run {
         }
         if (point.met.empty()) return;
         if (point.met.size() <= BranchSets::MOST_MEMBERS) {
-            compact(point);
+            if (point.met.size() > 1) compact(point);
             int32_t set = sets.find(point.met);
             if (set == NONE) set = decided_set(point.met);
             take_set(runner_number, point.owner, set);
@@ -427,8 +427,8 @@ class Run {
         const int32_t list = index->edges[edge].ordered;
         return list == NONE ? 0 : index->ordered_uses.count(list);
     }
-    bool is_counted(int32_t edge) const { return uses_in_order(edge) > 0; }
-    bool is_asked(int32_t edge) const { return index->edges[edge].uses > uses_in_order(edge); }
+    bool is_counted(int32_t edge) const { return index->ordered_count && uses_in_order(edge) > 0; }
+    bool is_asked(int32_t edge) const { return !index->ordered_count || index->edges[edge].uses > uses_in_order(edge); }
 
     // A sub completes an edge of a branch point.
     void complete(BranchPoint& point, int32_t edge) {

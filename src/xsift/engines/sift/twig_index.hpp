@@ -43,16 +43,17 @@ struct Edge {
 };
 
 struct Node {
-    int32_t state;        // of the automaton, where the branching step is
     int32_t target;       // the code of what it completes
+    int32_t other, third; // two of the edges that must hold beside the trigger, or NONE
+    int32_t more;         // whether there are yet more
+    int32_t next;         // in the list of those with the same trigger
+    int32_t previous;
+    int32_t trigger;      // the edge that it is listed under
+    int32_t state;        // of the automaton, where the branching step is
     int32_t edges;        // in edge_pool: first the `ordered` ones that it counts, then those that must hold
     int32_t edge_count;
     int32_t ordered;      // 0, or at least 2
-    int32_t trigger;      // the edge that it is listed under
-    int32_t next, previous;  // in that list
     int32_t sub_key;      // of a sub: its number in sub_keys
-    int32_t other, third; // two more of the edges that must hold, or NONE: spares most visits to edge_pool
-    int32_t more;         // whether there are yet more
 };
 
 struct OrderedUse {
@@ -77,6 +78,7 @@ class TwigIndex {
     Array<int32_t> pattern_node;          // by key: the node there; LINEAR; FREE
     Array<int32_t> free_keys;
     int64_t pattern_count = 0, node_count = 0;
+    int64_t ordered_count = 0;            // nodes that count edges
 
    private:
     const Step* steps = nullptr;          // of the pattern being added
@@ -188,8 +190,10 @@ class TwigIndex {
             nodes.push_back(Node());
         }
         if (!ordered.empty()) others.push_back(new_edge(Edge{NONE, NONE, 0, 0, NONE, NONE}));
-        *nodes.edit(node) = Node{state, target, int32_t(edge_pool.size()), int32_t(ordered.size() + others.size()),
-                                 int32_t(ordered.size()), NONE, NONE, NONE, NONE, NONE, NONE, false};
+        *nodes.edit(node) =
+            Node{target, NONE, NONE, false, NONE, NONE, NONE, state, int32_t(edge_pool.size()),
+                 int32_t(ordered.size() + others.size()), int32_t(ordered.size()), NONE};
+        ordered_count += !ordered.empty();
         for (size_t i = 0; i < ordered.size(); ++i) {
             if (edges[ordered[i]].ordered == NONE) edges.edit(ordered[i])->ordered = ordered_uses.add_list();
             ordered_uses.push(edges[ordered[i]].ordered, OrderedUse{node, int32_t(i)});
@@ -282,6 +286,7 @@ class TwigIndex {
             if (!is_key(freed.target)) *sub_of_key.edit(freed.sub_key) = NONE;
             free_nodes.push_back(node);
             --node_count;
+            ordered_count -= freed.ordered > 0;
             --automaton.states.edit(freed.state)->marks;
             // An edge that held at once was accepted by the scope itself, which is gone with it; another scope has paths.
             const int32_t scope = automaton.target(freed.state, SCOPE);
