@@ -18,32 +18,43 @@ class Decider {
     std::vector<int32_t> seen;         // the parts of the yields, each once
     std::vector<int32_t> distinct;     // the edges that were met beside them, likewise
     std::vector<Trigger> found;
-    std::vector<const Trigger*> passed;
+    std::vector<WideTrigger> found_wide;
+    std::vector<int32_t> passed;       // room for targets
     uint64_t number = 0;               // of decisions
+    static constexpr size_t LINE = 64, AHEAD = 512;  // bytes of memory that come at a time, that are asked for in advance
 
     uint64_t word_of(uint32_t edge) const { return bits[edge >> 6] >> (edge & 63); }
     void set(uint32_t edge) { bits[edge >> 6] |= uint64_t(1) << (edge & 63); }
 
     bool holds_all(int32_t number) const {
         const Node& node = dfa.index->nodes[number];
-        for (int32_t i = node.ordered; i < node.edge_count; ++i)
-            if (!(word_of(dfa.index->edge_pool[node.edges + i]) & 1)) return false;
+        for (int32_t i = node.ordered; i < node.edge_count; ++i) {
+            const int32_t edge = dfa.index->edge_pool[node.edges + i];
+            if (edge != node.trigger && !(word_of(edge) & 1)) return false;
+        }
         return true;
     }
+
+    uint64_t holds(const Trigger& trigger) const { return word_of(trigger.other) & word_of(trigger.third) & 1; }
 
     void look(const Trigger* trigger, size_t count) {
         looked += int64_t(count);
         if (passed.size() < count) passed.resize(count);
-        const Trigger** end = passed.data();
+        int32_t* end = passed.data();
         for (size_t i = 0; i < count; ++i) {
-            *end = trigger + i;
-            end += word_of(trigger[i].other) & word_of(trigger[i].third) & 1;
+            *end = trigger[i].target;
+            end += holds(trigger[i]);
         }
-        for (const Trigger** at = passed.data(); at != end; ++at) {
-            if ((*at)->node >= 0 && !holds_all((*at)->node)) continue;
-            (is_key((*at)->target) ? keys : edges).push_back((*at)->target);
-        }
+        for (const int32_t* target = passed.data(); target != end; ++target) complete(*target);
     }
+
+    void look(const WideTrigger* trigger, size_t count) {
+        looked += int64_t(count);
+        for (size_t i = 0; i < count; ++i)
+            if (holds(trigger[i].trigger) && holds_all(trigger[i].node)) complete(trigger[i].trigger.target);
+    }
+
+    void complete(int32_t target) { (is_key(target) ? keys : edges).push_back(target); }
 
     void set_always() {
         const uint32_t always = uint32_t(dfa.index->edges.size());
@@ -85,9 +96,11 @@ class Decider {
             if (at.seen_at == number) continue;
             at.seen_at = number;
             if (at.block == LazyDfa::NO_BLOCK) dfa.make_block(at);
-            __builtin_prefetch(dfa.blocks.data() + at.block);
+            const char* const block = reinterpret_cast<const char*>(dfa.blocks.data() + at.block);
+            const size_t size = std::min<size_t>(4 * at.edges + sizeof(Trigger) * at.triggers, AHEAD);
+            for (size_t line = 0; line < size; line += LINE) __builtin_prefetch(block + line);
             seen[kept++] = part;
-            set_edges += at.end - at.begin;
+            set_edges += at.edges;
         }
         seen.resize(kept);
         for (const int32_t edge : met) {
@@ -99,16 +112,19 @@ class Decider {
         for (const int32_t part : seen) {
             const Accepts& at = dfa.accepts_of[part];
             const int32_t* const edge = dfa.blocks.data() + at.block;
-            const uint32_t count = at.end - at.begin;
-            for (uint32_t j = 0; j < count; ++j) set(edge[j]);
+            for (uint32_t j = 0; j < at.edges; ++j) set(edge[j]);
         }
         for (const int32_t part : seen) {
             const Accepts& at = dfa.accepts_of[part];
-            look(reinterpret_cast<const Trigger*>(dfa.blocks.data() + at.block + (at.end - at.begin)), at.triggers);
+            const auto* const triggers = reinterpret_cast<const Trigger*>(dfa.blocks.data() + at.block + at.edges);
+            look(triggers, at.triggers);
+            if (at.wide) look(reinterpret_cast<const WideTrigger*>(triggers + at.triggers), at.wide);
         }
         found.clear();
-        for (const int32_t edge : distinct) dfa.append_triggers(edge, found);
+        found_wide.clear();
+        for (const int32_t edge : distinct) dfa.append_triggers(edge, found, found_wide);
         look(found.data(), found.size());
+        look(found_wide.data(), found_wide.size());
         clear(set_edges);
     }
 
@@ -122,7 +138,7 @@ class Decider {
         for (const int32_t part : seen) {
             const Accepts& at = dfa.accepts_of[part];
             const int32_t* const edge = dfa.blocks.data() + at.block;
-            for (uint32_t j = 0; j < at.end - at.begin; ++j) bits[edge[j] >> 6] = 0;
+            for (uint32_t j = 0; j < at.edges; ++j) bits[edge[j] >> 6] = 0;
         }
         for (const int32_t edge : distinct) bits[edge >> 6] = 0;
         set_always();

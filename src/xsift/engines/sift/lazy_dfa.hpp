@@ -48,8 +48,10 @@ struct Part {
 struct Accepts {
     uint64_t seen_at;         // the document, or for edges the decision, that looked at it last
     uint32_t begin, end;      // in `pool`
-    uint32_t block;           // in `blocks`: its edges, then what they trigger; NO_BLOCK: not made yet
-    uint32_t triggers;        // so many
+    uint32_t block;           // in `blocks`; NO_BLOCK: not made yet. Of edges alone: first those that some node asks for
+    uint32_t edges;           // beside its trigger, so many; then what the edges trigger:
+    uint32_t triggers;        // so many Triggers,
+    uint32_t wide;            // and so many WideTriggers
 };
 
 struct Loops {
@@ -82,7 +84,12 @@ struct DfaState {
 struct Trigger {
     int32_t other, third;     // edges; the number after the last edge stands for none
     int32_t target;           // the code of what the node completes
-    int32_t node;             // the node if it has yet more edges, or NONE
+};
+
+// The same for a node that has yet more edges.
+struct WideTrigger {
+    Trigger trigger;
+    int32_t node;
 };
 
 class LazyDfa {
@@ -122,7 +129,7 @@ class LazyDfa {
         seen_at.resize(automaton.states.size(), 0);
         accepted_at.resize(keys + index->edges.size(), 0);
         parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, NONE});
-        accepts_of.push_back(Accepts{0, 0, 0, 0, 0});
+        accepts_of.push_back(Accepts{0, 0, 0, 0, 0, 0, 0});
         part_list.clear();
         intern_state(NONE);
         begin_set();
@@ -170,22 +177,28 @@ class LazyDfa {
     // Makes the block of a part.
     void make_block(Accepts& part) {
         made_triggers.clear();
+        made_wide.clear();
         part.block = uint32_t(blocks.size());
         for (uint32_t i = part.begin; i < part.end; ++i) {
-            blocks.push_back(edge_of_code(pool[i]));
-            append_triggers(edge_of_code(pool[i]), made_triggers);
+            const int32_t edge = edge_of_code(pool[i]);
+            if (index->edges[edge].uses > index->edges[edge].listed) blocks.push_back(edge);
+            append_triggers(edge, made_triggers, made_wide);
         }
+        part.edges = uint32_t(blocks.size()) - part.block;
         part.triggers = uint32_t(made_triggers.size());
-        const int32_t* const words = reinterpret_cast<const int32_t*>(made_triggers.data());
-        blocks.insert(blocks.end(), words, words + made_triggers.size() * (sizeof(Trigger) / sizeof(int32_t)));
+        part.wide = uint32_t(made_wide.size());
+        append_words(made_triggers);
+        append_words(made_wide);
     }
 
-    void append_triggers(int32_t edge, std::vector<Trigger>& to) const {
+    // Appends what an edge triggers.
+    void append_triggers(int32_t edge, std::vector<Trigger>& to, std::vector<WideTrigger>& to_wide) const {
         const int32_t none = int32_t(index->edges.size());
         for (int32_t number = index->edges[edge].first; number != NONE;) {
             const Node& node = index->nodes[number];
-            to.push_back(Trigger{node.other == NONE ? none : node.other, node.third == NONE ? none : node.third, node.target,
-                                 node.more ? number : NONE});
+            const Trigger made{node.other == NONE ? none : node.other, node.third == NONE ? none : node.third, node.target};
+            if (node.more) to_wide.push_back(WideTrigger{made, number});
+            else to.push_back(made);
             number = node.next;
         }
     }
@@ -226,6 +239,13 @@ class LazyDfa {
     std::vector<int32_t> accepting;     // those of them that accept something
     std::vector<int32_t> asked, reached;
     std::vector<Trigger> made_triggers;
+    std::vector<WideTrigger> made_wide;
+
+    template <class T>
+    void append_words(const std::vector<T>& list) {
+        const int32_t* const words = reinterpret_cast<const int32_t*>(list.data());
+        blocks.insert(blocks.end(), words, words + list.size() * (sizeof(T) / sizeof(int32_t)));
+    }
 
     static constexpr int AHEAD = 8;     // members that are asked for in advance: they lie anywhere in memory
 
@@ -336,7 +356,7 @@ class LazyDfa {
         append(accepts);
         made.end = int64_t(pool.size());
         parts.push_back(made);
-        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK, 0});
+        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK, 0, 0, 0});
         const int32_t part = int32_t(parts.size()) - 1;
         parts_by_hash.put(hash, part);
         return part;
