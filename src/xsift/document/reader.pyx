@@ -29,11 +29,13 @@ from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy
 from libcpp.string cimport string
+from libcpp.vector cimport vector
 
 from xsift.document.conditions.condition_index cimport WANTS_ATTRIBUTES
 from xsift.document.emission cimport be_silent, forget_kept_names, stop
 from xsift.document.events cimport RecordedEvents, EventSource
 from xsift.document.expat cimport *
+from xsift.document.guide cimport Guide
 from xsift.document.handlers cimport (
     FAULT_BYTES, FAULT_EMPTY, FAULT_NONE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers,
 )
@@ -125,6 +127,12 @@ cdef class Reader(EventSource):
         for i in range(self.index.entries.size()):
             if self.index.entries[0][i].wants & ~WANTS_ATTRIBUTES:
                 state.collects = True
+
+    cdef int follow(self, vector[Guide*]& guides) except -1:
+        if self.keeps_positions or self.keeps_names:
+            raise ValueError("a reader that keeps positions or names has no guides")
+        self.state.guides = guides
+        return 0
 
     # Opening.
 
@@ -242,6 +250,7 @@ cdef class Reader(EventSource):
         try:
             self.codes.clear()
             self.offsets.clear()
+            self.state.guided = 0
             self.state.most_codes = <size_t>-1
             with nogil:
                 while not self.ended:
@@ -275,10 +284,12 @@ cdef class Reader(EventSource):
             self.codes.clear()
             self.offsets.clear()
             self.state.most_codes = CHUNK
+            self.state.guided = 0
             while not self.ended and self.codes.empty():
                 self._parse_slice()
                 if self.skip:
                     self._drop_given()
+            self.guided = self.state.guided
             self.handed_out += self.codes.size()
         finally:
             self.state.leave()
@@ -297,6 +308,7 @@ cdef class Reader(EventSource):
                 self._parse_slice()
                 self.codes.clear()
                 self.offsets.clear()
+                self.state.guided = 0
             if not self.ended:
                 self._finish()
             self.codes.clear()
@@ -374,6 +386,7 @@ cdef class Reader(EventSource):
 
     cdef int _fall_back(self, int reason) except -1 nogil:
         """Has expat read the document, as the scanner does not."""
+        cdef size_t i
         reading_counts.given_to_expat(reason)
         self.scanning = self.state.by_scanner = False
         if self.offset:
@@ -383,6 +396,11 @@ cdef class Reader(EventSource):
         forget_kept_names(self.state)
         self.skip = self.handed_out
         self.position = 0
+        if not self.state.guides.empty():  # they had the events: all of them will come again
+            self.skip = self.handed_out = 0
+            self.state.guided = 0
+            for i in range(self.state.guides.size()):
+                self.state.guides[i].begin_again()
         return 0
 
     cdef int _hand_over(self) except -1 nogil:

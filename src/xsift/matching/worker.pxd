@@ -37,6 +37,7 @@ cdef class Worker:
     cdef vector[uint64_t] words       # by word of `bits`: not zero
     cdef bint marking                 # bits may be set: they were not collected yet
 
+    cdef int follow_engines(self) except -1
     cdef int open(self, document) except -1
     # Matches a document; appends rows that match, and rows to evaluate, both ascending.
     cdef int run(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil

@@ -11,6 +11,7 @@ from libcpp.vector cimport vector
 
 from xsift.document.events cimport EventSource, RecordedEvents
 from xsift.document.reader cimport Reader
+from xsift.document.guide cimport Guide
 from xsift.engines.base cimport Scratch
 from xsift.matching.segment cimport Segment
 
@@ -92,9 +93,22 @@ cdef class Worker:
             self.scratches.append(scratch)
             self.segment_at.push_back(<void*>segment)
             self.scratch_at.push_back(<void*>scratch)
+        self.follow_engines()
         self.decided.resize(self.segment_at.size())
         self.bits.resize((plan.kinds.size() + 63) // 64, 0)
         self.words.resize((self.bits.size() + 63) // 64, 0)
+
+    cdef int follow_engines(self) except -1:
+        """Lets the engines guide the reader, if all of them can: what a guide took may be read again, from the start."""
+        cdef vector[Guide*] guides
+        cdef Guide* guide
+        cdef size_t i
+        for i in range(self.segment_at.size()):
+            guide = (<Segment>self.segment_at[i]).engine.guide(<Scratch>self.scratch_at[i])
+            if guide == NULL:
+                return 0
+            guides.push_back(guide)
+        return self.reader.follow(guides)
 
     def match(self, document):
         """Matches one Document. Returns the rows that match and those that are to be evaluated, as ascending arrays."""
@@ -273,7 +287,7 @@ cdef class Worker:
 
     cdef int feed_all(self, EventSource source) except -1 nogil:
         cdef Py_ssize_t number
-        cdef size_t i
+        cdef size_t i, taken
         for i in range(self.segment_at.size()):
             (<Segment>self.segment_at[i]).engine.begin(<Scratch>self.scratch_at[i])
             self.decided[i] = 0
@@ -281,10 +295,11 @@ cdef class Worker:
             number = source.fill()
             if number == 0:
                 return 0
+            taken = self.reader.taken() if source is self.reader else 0
             for i in range(self.segment_at.size()):
                 if not self.decided[i]:
                     self.decided[i] = (<Segment>self.segment_at[i]).engine.feed(
-                        <Scratch>self.scratch_at[i], source.codes.data(), number)
+                        <Scratch>self.scratch_at[i], source.codes.data() + taken, number - taken)
             if self.is_decided():
                 if source is self.reader:
                     self.reader.skip_rest(self.plan.validate)

@@ -40,6 +40,19 @@ enum Comparison : uint8_t {
     COMPARE_STARTS_WITH = 8,
 };
 
+// Sets of subjects as bits. Attributes have a bit by their name, which several may share.
+constexpr uint64_t OTHER_SUBJECT_BIT = uint64_t(1) << 61, TEXT_SUBJECT_BIT = uint64_t(1) << 62,
+                   STRING_SUBJECT_BIT = uint64_t(1) << 63;
+
+inline uint64_t subject_bit(uint8_t subject, const char* attribute, size_t length) {
+    if (subject == SUBJECT_TEXT) return TEXT_SUBJECT_BIT;
+    if (subject == SUBJECT_STRING) return STRING_SUBJECT_BIT;
+    if (subject != SUBJECT_ATTRIBUTE) return OTHER_SUBJECT_BIT;
+    uint64_t hash = length;
+    for (size_t i = 0; i < length; ++i) hash = hash * 31 + static_cast<unsigned char>(attribute[i]);
+    return uint64_t(1) << ((hash * 0x9e3779b97f4a7c15ULL >> 32) % 61);
+}
+
 struct Condition {
     uint8_t subject = SUBJECT_ATTRIBUTE;
     uint8_t converted = 0;

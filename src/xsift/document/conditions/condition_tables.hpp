@@ -44,6 +44,7 @@ class ConditionTables {
         std::unique_ptr<ValueTests> some, first;  // tests of any value; tests of the first value, or of ""
         std::vector<int32_t> negated;   // tests whose failure is asked for
         int32_t absent_place = -1;      // in its group's `absent`, if it is there
+        bool only_equal = false;        // all its tests ask if some value equals something
         bool unprepared = false;        // whether it is in ConditionTables::unprepared
     };
     struct Group {
@@ -124,6 +125,11 @@ class ConditionTables {
         }
     }
 
+    void note_kind(int32_t number) {
+        Slot& slot = slots[number];
+        slot.only_equal = slot.some && !slot.first && slot.negated.empty() && slot.some->asks_equality_only();
+    }
+
     void needs_preparing(int32_t number) {
         if (slots[number].unprepared) return;
         slots[number].unprepared = true;
@@ -140,17 +146,22 @@ class ConditionTables {
             if (scratch.seen[number] != scratch.round) append_code(registry.tests[number].fails, codes);
     }
 
-    void match_only(const Slot& slot, const char* data, size_t length, ConditionScratch& scratch,
-                    std::vector<int32_t>& codes) const {
+    void match_only(const Slot& slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        if (slot.only_equal) {
+            slot.some->match_equal(value, registry,
+                                   [&](int32_t test) { append_code(registry.tests[test].holds, codes); });
+            return;
+        }
         scratch.begin_round();
-        if (slot.some) slot.some->match(data, length, registry, scratch);
-        if (slot.first) slot.first->match(data, length, registry, scratch);
+        if (slot.some) slot.some->match(value, registry, scratch);
+        if (slot.first) slot.first->match(value, registry, scratch);
         emit(slot, scratch, codes);
     }
 
     void match_none(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        TestedValue nothing("", 0);
         scratch.begin_round();
-        if (slot.first) slot.first->match("", 0, registry, scratch);
+        if (slot.first) slot.first->match(nothing, registry, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -165,11 +176,13 @@ class ConditionTables {
         scratch.begin_round();
         for (const AttributeValue& attribute : values) {
             if (!in_namespace(attribute, slot.uri)) continue;
-            if (slot.some) slot.some->match(attribute.value, attribute.value_length, registry, scratch);
-            if (slot.first && !found) slot.first->match(attribute.value, attribute.value_length, registry, scratch);
+            TestedValue value(attribute.value, attribute.value_length);
+            if (slot.some) slot.some->match(value, registry, scratch);
+            if (slot.first && !found) slot.first->match(value, registry, scratch);
             found = true;
         }
-        if (slot.first && !found) slot.first->match("", 0, registry, scratch);
+        TestedValue nothing("", 0);
+        if (slot.first && !found) slot.first->match(nothing, registry, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -210,6 +223,7 @@ class ConditionTables {
             test.holds = symbol;
         }
         keep_absent_list(slot);
+        note_kind(slot);
     }
 
     // The opposite of install(), which must have happened with these arguments.
@@ -237,6 +251,7 @@ class ConditionTables {
             registry.remove(number);
         }
         keep_absent_list(slot);
+        note_kind(slot);
     }
 
     void prepare() {
@@ -254,32 +269,45 @@ class ConditionTables {
         scratch.visited.resize(slots.size(), 0);
     }
 
-    // Writes what holds of an element at its start tag.
-    void match_start(int32_t group, const char* uri, size_t uri_length, const std::vector<AttributeValue>& values,
-                     ConditionScratch& scratch, std::vector<int32_t>& codes) const {
-        const Group& asked = groups[group];
-        if (asked.uri >= 0) match_only(slots[asked.uri], uri, uri_length, scratch, codes);
-        if (asked.tests_of[SUBJECT_ATTRIBUTE]) {
-            scratch.begin_element();
-            for (const AttributeValue& attribute : values) {
-                const int32_t number = attributes.find(attribute.name, attribute.name_length);
-                const int32_t slot = number < 0 ? -1 : attribute_slots.get(pack(group, number), -1);
-                if (slot < 0) continue;
-                scratch.visited[slot] = scratch.element;
-                match_only(slots[slot], attribute.value, attribute.value_length, scratch, codes);
-            }
-            for (const int32_t slot : asked.absent)
-                if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
-        }
-        for (const int32_t slot : asked.any) match_any(slots[slot], values, scratch, codes);
+    // The slot of an attribute, by its expanded name, in a group; or -1.
+    int32_t slot_of(int32_t group, const char* name, size_t length) const {
+        const int32_t number = attributes.find(name, length);
+        return number < 0 ? -1 : attribute_slots.get(pack(group, number), -1);
+    }
+
+    // Whether a group asks for attributes that are there, each by itself, and for nothing else at the start tag.
+    bool asks_attributes_only(int32_t group) const {
+        return groups[group].uri < 0 && groups[group].absent.empty() && groups[group].any.empty();
+    }
+
+    // What holds of an element at its start tag: first begin_start(), then match_attribute() for each attribute that has a
+    // slot, then finish_start(). A group that asks for attributes only needs but the second.
+    void begin_start(int32_t group, const char* uri, size_t uri_length, ConditionScratch& scratch,
+                     std::vector<int32_t>& codes) const {
+        TestedValue value(uri, uri_length);
+        if (groups[group].uri >= 0) match_only(slots[groups[group].uri], value, scratch, codes);
+        scratch.begin_element();
+    }
+
+    void match_attribute(int32_t slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        scratch.visited[slot] = scratch.element;
+        match_only(slots[slot], value, scratch, codes);
+    }
+
+    void finish_start(int32_t group, const std::vector<AttributeValue>& values, ConditionScratch& scratch,
+                      std::vector<int32_t>& codes) const {
+        for (const int32_t slot : groups[group].absent)
+            if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
+        for (const int32_t slot : groups[group].any) match_any(slots[slot], values, scratch, codes);
     }
 
     // Leaves in scratch.held the tests that a text node passes; `first` if it is the element's first.
     void match_text_node(int32_t group, const char* data, size_t length, bool first, ConditionScratch& scratch) const {
         const Slot& slot = slots[groups[group].text];
+        TestedValue value(data, length);
         scratch.begin_round();
-        if (slot.some) slot.some->match(data, length, registry, scratch);
-        if (slot.first && first) slot.first->match(data, length, registry, scratch);
+        if (slot.some) slot.some->match(value, registry, scratch);
+        if (slot.first && first) slot.first->match(value, registry, scratch);
     }
 
     // Writes what holds of an element's text nodes, given what they passed: pack(part, test), of which one part's
@@ -290,14 +318,16 @@ class ConditionTables {
         scratch.begin_round();
         for (const uint64_t entry : passed)
             if (int32_t(entry >> 32) == part) scratch.hold(int32_t(uint32_t(entry)));
-        if (!had_nodes && slot.first) slot.first->match("", 0, registry, scratch);
+        TestedValue nothing("", 0);
+        if (!had_nodes && slot.first) slot.first->match(nothing, registry, scratch);
         emit(slot, scratch, codes);
     }
 
     // Writes what holds of an element's string-value.
     void match_string(int32_t group, const char* data, size_t length, ConditionScratch& scratch,
                       std::vector<int32_t>& codes) const {
-        match_only(slots[groups[group].string], data, length, scratch, codes);
+        TestedValue value(data, length);
+        match_only(slots[groups[group].string], value, scratch, codes);
     }
 
     size_t test_bytes() const { return registry.bytes(); }

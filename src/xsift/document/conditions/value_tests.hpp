@@ -43,6 +43,53 @@ inline void normalize_space(const char* data, size_t length, std::string& result
     }
 }
 
+// Multiplies, and folds the upper half onto the lower: each bit of both reaches all bits.
+inline uint64_t fold(uint64_t a, uint64_t b) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+    return uint64_t(product) ^ uint64_t(product >> 64);
+}
+
+// A value that is tested, with its hash and its number, each computed at most once.
+class TestedValue {
+    uint64_t hash = 0;
+    double number = 0;
+    bool hashed = false, numbered = false;
+
+    static uint64_t load(const char* from, size_t size) {
+        uint64_t word = 0;
+        std::memcpy(&word, from, size);
+        return word;
+    }
+
+   public:
+    const char* data;
+    size_t length;
+
+    TestedValue(const char* data, size_t length) : data(data), length(length) {}
+
+    static uint64_t hash_of(const char* data, size_t length) {
+        constexpr uint64_t A = 0x9e3779b97f4a7c15ULL, B = 0xff51afd7ed558ccdULL;
+        uint64_t hash = length * A;
+        for (; length > 8; data += 8, length -= 8) hash = fold(hash ^ load(data, 8), B);
+        // The last 8 bytes or fewer, without a loop: those at both ends overlap.
+        uint64_t last = 0;
+        if (length >= 4) last = load(data, 4) | load(data + length - 4, 4) << 32;
+        else if (length) last = uint8_t(data[0]) | uint8_t(data[length / 2]) << 8 | uint8_t(data[length - 1]) << 16;
+        return fold(hash ^ last ^ A, B);
+    }
+
+    uint64_t text_hash() {
+        if (!hashed) hash = hash_of(data, length);
+        hashed = true;
+        return hash;
+    }
+    double as_number() {
+        if (!numbered) number = xpath_number(data, length);
+        numbered = true;
+        return number;
+    }
+};
+
 struct Test {
     std::string text;        // the operand, if it is text
     double number = 0.0;     // the operand as a number, if numbers are compared
@@ -93,22 +140,23 @@ struct ConditionScratch {
 
 // All tests, and a hash table that finds one by what it says.
 class TestRegistry {
-    FlatMap<int32_t> first;  // hash -> first test with it; the others follow by Test::next
+    FlatMap<int32_t, true> first;  // hash -> first test with it; the others follow by Test::next
     std::vector<int32_t> free_numbers;
 
     static uint64_t place(uint64_t operand, int32_t slot, int converted, int transform, int comparison) {
-        const uint64_t key = mix64(operand ^ mix64(pack(slot, converted << 16 | transform << 8 | comparison)));
+        const uint64_t kind = pack(slot, converted << 16 | transform << 8 | comparison);
+        const uint64_t key = fold(operand ^ 0xc4ceb9fe1a85ec53ULL, kind * 0x9e3779b97f4a7c15ULL + 0xff51afd7ed558ccdULL);
         return key == ~0ULL ? 0 : key;  // the one key that FlatMap reserves
     }
     static uint64_t hash_number(double number) {
         uint64_t bits;
         if (number == 0.0) number = 0.0;  // -0 is 0
         std::memcpy(&bits, &number, sizeof bits);
-        return mix64(bits);
+        return bits * 0x9e3779b97f4a7c15ULL;
     }
     static uint64_t key_of(const Test& test) {
         const uint64_t operand =
-            test.by_number() ? hash_number(test.number) : hash_bytes(test.text.data(), test.text.size());
+            test.by_number() ? hash_number(test.number) : TestedValue::hash_of(test.text.data(), test.text.size());
         return place(operand, test.slot, test.converted, test.transform, test.comparison);
     }
 
@@ -157,8 +205,9 @@ class TestRegistry {
     }
 
     // The tests of a kind whose text is this: at most one, for text is compared in one way only.
-    int32_t by_text(int32_t slot, int converted, int transform, int comparison, const char* data, size_t length) const {
-        const uint64_t key = place(hash_bytes(data, length), slot, converted, transform, comparison);
+    int32_t by_text(int32_t slot, int converted, int transform, int comparison, const char* data, size_t length,
+                    uint64_t hash) const {
+        const uint64_t key = place(hash, slot, converted, transform, comparison);
         for (int32_t i = first.get(key, -1); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
@@ -292,25 +341,28 @@ class ValueTests {
         numbers.order[COMPARE_GREATER_EQUAL - COMPARE_LESS].below(value, true, hold);
     }
 
-    void match(const OfText& texts, const char* data, size_t length, int transform, const TestRegistry& registry,
+    void match(const OfText& texts, TestedValue& value, int transform, const TestRegistry& registry,
                ConditionScratch& scratch) const {
+        const char* const data = value.data;
+        const size_t length = value.length;
         for (const int32_t test : texts.always) scratch.hold(test);
         if (texts.equal) {
-            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_EQUAL, data, length);
+            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_EQUAL, data, length, value.text_hash());
             if (test >= 0) scratch.hold(test);
         }
         if (!texts.not_equal.empty()) {
-            const int32_t same = registry.by_text(slot, converted, transform, COMPARE_NOT_EQUAL, data, length);
+            const int32_t same = registry.by_text(slot, converted, transform, COMPARE_NOT_EQUAL, data, length, value.text_hash());
             for (const int32_t test : texts.not_equal)
                 if (test != same) scratch.hold(test);
         }
         for (const auto& [prefix, number] : texts.prefixes) {
             if (prefix > length) break;
-            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_STARTS_WITH, data, prefix);
+            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_STARTS_WITH, data, prefix,
+                                                  TestedValue::hash_of(data, prefix));
             if (test >= 0) scratch.hold(test);
         }
         if (texts.needles.size()) texts.needles.scan(data, length, [&](int32_t test) { return scratch.hold(test); });
-        if (texts.numbers) match(*texts.numbers, xpath_number(data, length), transform, registry, scratch);
+        if (texts.numbers) match(*texts.numbers, value.as_number(), transform, registry, scratch);
     }
 
    public:
@@ -325,19 +377,36 @@ class ValueTests {
         if (normalized) normalized->needles.prepare();
     }
 
+    // Whether all tests ask if a value equals something: then at most few hold, and each says so by itself.
+    bool asks_equality_only() const {
+        return plain && plain->equal + (plain->numbers ? plain->numbers->equal : 0) == number_of_tests;
+    }
+
+    // Calls use(test) for the tests that this value passes, if all ask for equality.
+    template <class Use>
+    void match_equal(TestedValue& value, const TestRegistry& registry, Use&& use) const {
+        if (plain->equal) {
+            const int32_t test = registry.by_text(slot, converted, TRANSFORM_NONE, COMPARE_EQUAL, value.data, value.length,
+                                                  value.text_hash());
+            if (test >= 0) use(test);
+        }
+        if (plain->numbers && value.as_number() == value.as_number())
+            registry.by_number(slot, converted, TRANSFORM_NONE, COMPARE_EQUAL, value.as_number(), use);
+    }
+
     // Has the scratch hold the tests that this value passes.
-    void match(const char* data, size_t length, const TestRegistry& registry, ConditionScratch& scratch) const {
+    void match(TestedValue& value, const TestRegistry& registry, ConditionScratch& scratch) const {
         for (const int32_t test : exists) scratch.hold(test);
-        if (plain) match(*plain, data, length, TRANSFORM_NONE, registry, scratch);
+        if (plain) match(*plain, value, TRANSFORM_NONE, registry, scratch);
         if (lengths)
-            match(*lengths, double(count_characters(data, length)), TRANSFORM_LENGTH, registry, scratch);
+            match(*lengths, double(count_characters(value.data, value.length)), TRANSFORM_LENGTH, registry, scratch);
         if (!normalized && !normalized_lengths) return;
-        normalize_space(data, length, scratch.normalized);
-        const std::string& value = scratch.normalized;
-        if (normalized) match(*normalized, value.data(), value.size(), TRANSFORM_NORMALIZE, registry, scratch);
+        normalize_space(value.data, value.length, scratch.normalized);
+        TestedValue changed(scratch.normalized.data(), scratch.normalized.size());
+        if (normalized) match(*normalized, changed, TRANSFORM_NORMALIZE, registry, scratch);
         if (normalized_lengths)
-            match(*normalized_lengths, double(count_characters(value.data(), value.size())), TRANSFORM_NORMALIZE_LENGTH,
-                  registry, scratch);
+            match(*normalized_lengths, double(count_characters(changed.data, changed.length)),
+                  TRANSFORM_NORMALIZE_LENGTH, registry, scratch);
     }
 
     size_t bytes() const {

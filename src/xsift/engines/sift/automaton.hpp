@@ -26,6 +26,10 @@ constexpr int32_t SCOPE = -2;      // the "symbol" that leads to a scope; names 
 
 inline uint16_t name_bit(int32_t symbol) { return uint16_t(1u << (symbol & 15)); }
 
+// Sets of names that lead on, as bits: one for each name_bit(), and one for names that nobody asks for, which only `*` takes.
+constexpr uint32_t ALL_NAMES = 0x1ffff;
+inline uint32_t names_bit(int32_t symbol) { return symbol ? name_bit(symbol) : 0x10000; }
+
 struct NfaState {
     enum Flag : uint8_t { LOOPS = 1, NAMED = 2, CONDITIONAL = 4 };
     int32_t parent;      // the state that leads here, NONE for the first; the next free state for a free one
@@ -37,6 +41,8 @@ struct NfaState {
     int32_t children;    // transitions out of here, of all kinds
     uint16_t names;      // one bit (name_bit) a symbol that led on from here at some time: spares most look-ups
     uint8_t flags;       // LOOPS: it stays active below. Whether names, and conditions, ever led on from here
+
+    uint32_t leads_on() const { return star >= 0 ? ALL_NAMES : names; }
 };
 
 class Automaton {
@@ -69,6 +75,7 @@ class Automaton {
    public:
     Array<NfaState> states;         // state 0 is where a document begins
     FlatMap<int32_t> transitions;   // pack(state, symbol) -> state, but for `*` and `//`
+    FlatMap<uint64_t> subjects;     // state -> the subjects of conditions that led on from it at some time, as bits
     int32_t free_state = NONE;      // head of the list of free states
     int64_t state_count = 0;
 
@@ -97,8 +104,11 @@ class Automaton {
         return target;
     }
 
-    // The state behind a condition on the same element.
-    int32_t pass(int32_t state, int32_t condition) { return by_symbol(state, condition, NfaState::CONDITIONAL); }
+    // The state behind a condition on the same element. `subject` is the bit of what the condition is on.
+    int32_t pass(int32_t state, int32_t condition, uint64_t subject) {
+        subjects.put(uint32_t(state), subjects.get(uint32_t(state), 0) | subject);
+        return by_symbol(state, condition, NfaState::CONDITIONAL);
+    }
 
     // Where the paths begin that branching steps ask for in a state.
     int32_t scope_of(int32_t state) { return by_symbol(state, SCOPE, 0); }
@@ -112,6 +122,7 @@ class Automaton {
             else if (freed.symbol == 0) states.edit(freed.parent)->star = NONE;
             else transitions.erase(pack(freed.parent, freed.symbol));
             --states.edit(freed.parent)->children;
+            subjects.erase(uint32_t(state));
             states.edit(state)->parent = free_state;
             free_state = state;
             --state_count;
@@ -119,7 +130,7 @@ class Automaton {
         }
     }
 
-    size_t bytes() const { return states.bytes() + transitions.bytes(); }
+    size_t bytes() const { return states.bytes() + transitions.bytes() + subjects.bytes(); }
 };
 
 }  // namespace xsift::sift

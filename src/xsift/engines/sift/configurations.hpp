@@ -38,28 +38,41 @@ struct Started {
     int32_t config;           // where it begins
 };
 
+// What is looked at when a configuration is entered: one line of memory.
 struct Config {
-    enum Flag : uint8_t { LEADS_ON = 1, CONDITIONAL = 2 };
+    enum { FEW = 3 };
+    uint64_t subjects;               // of the conditions that start something, as bits
+    uint32_t names;                  // that lead on, as bits;
+    int32_t otherwise;               // where all others lead: what stays active below; UNKNOWN until it is asked for
+    int32_t branches;                // in `owners`: the branch points that the element becomes, and whom each works for
+    int32_t reports;                 // in `reports`
+    int32_t branch_count;
+    int32_t report_count;
+    int32_t few_count;               // keys that it accepts, if they are few:
+    int32_t few[FEW];
+    int32_t keys;                    // else the yield of them, or NONE
+
+    // Whether there is anything to be done after it was entered.
+    bool stays() const { return names || subjects || branch_count; }
+};
+
+// What else there is to know of it.
+struct ConfigThreads {
     uint64_t hash;
-    int64_t threads, threads_end;
-    int64_t reports, reports_end;
-    int64_t branches, branches_end;  // in `owners`: the branch points that the element becomes, and whom each works for
-    int32_t keys;                    // the yield of keys, or NONE
+    int64_t begin, end;              // in `threads`
     int32_t slots;                   // branch points of the runner, these included
     int32_t same_hash;
-    uint8_t flags;
 };
 
 class Configurations {
    public:
-    enum : int32_t { DEAD = 0, FIRST = 1 };
+    enum : int32_t { DEAD = 0, FIRST = 1, UNKNOWN = -2 };
 
     explicit Configurations(LazyDfa& dfa) : dfa(dfa) {}
 
     std::vector<Config> configs;
     std::vector<Report> reports;
     std::vector<int32_t> owners;
-    std::vector<Started> started;
     int64_t made = 0;                // since ever
 
     void restart() {
@@ -67,13 +80,15 @@ class Configurations {
         threads.clear();
         reports.clear();
         owners.clear();
+        threads_of.clear();
         started.clear();
-        extents.assign(1, Extent{0, 0});
+        extents.clear();
         transitions.clear();
         conditional.clear();
         by_hash.clear();
         list.clear();
-        configs.push_back(Config{0, 0, 0, 0, 0, 0, 0, NONE, 0, NONE, 0});
+        configs.push_back(Config{});
+        threads_of.push_back(ConfigThreads{0, 0, 0, 0, NONE});
         begin_at(LazyDfa::FIRST);
     }
 
@@ -83,60 +98,85 @@ class Configurations {
         return known >= 0 ? known : make(config, symbol);
     }
 
-    struct Extent {
-        int64_t begin, end;          // in `started`
-    };
+    // The same after a name that is not among those that lead on.
+    int32_t otherwise(int32_t config) {
+        if (configs[config].otherwise == UNKNOWN) {
+            const int32_t target = next(config, 0);
+            configs[config].otherwise = target;
+        }
+        return configs[config].otherwise;
+    }
 
-    // What a condition that holds for the element starts.
-    Extent behind_condition(int32_t config, int32_t condition) {
-        const int32_t known = conditional.get(pack(config, condition), NONE);
-        return extents[known >= 0 ? known : make_conditional(config, condition)];
+    // Ask for the memory that a look-up will need.
+    void ask_for_next(int32_t config, int32_t symbol) const { transitions.prefetch(pack(config, symbol)); }
+    void ask_for(int32_t config, int32_t condition) const { conditional.prefetch(pack(config, condition)); }
+
+    // Calls use(started, number) for what a condition that holds for the element starts.
+    template <class Use>
+    void behind_condition(int32_t config, int32_t condition, Use&& use) {
+        int32_t found = conditional.get(pack(config, condition), NONE);
+        if (found < 0) found = make_conditional(config, condition);
+        if (found == 0) return;
+        if (found & 1) return use(Started{0, found >> 1}, 0);
+        const Extent extent = extents[(found >> 1) - 1];
+        for (int64_t i = extent.begin; i < extent.end; ++i) use(Started(started[i]), int32_t(i - extent.begin));
     }
 
     size_t bytes() const {
-        return configs.capacity() * sizeof(Config) + threads.capacity() * sizeof(Thread) +
-               reports.capacity() * sizeof(Report) + owners.capacity() * 4 + started.capacity() * sizeof(Started) +
-               extents.capacity() * sizeof(Extent) + transitions.bytes() + conditional.bytes() + by_hash.bytes();
+        return configs.capacity() * sizeof(Config) + threads_of.capacity() * sizeof(ConfigThreads) +
+               threads.capacity() * sizeof(Thread) + reports.capacity() * sizeof(Report) + owners.capacity() * 4 +
+               started.capacity() * sizeof(Started) + extents.capacity() * sizeof(Extent) + transitions.bytes() +
+               conditional.bytes() + by_hash.bytes();
     }
 
    private:
     LazyDfa& dfa;
+    struct Extent {
+        int64_t begin, end;              // in `started`
+    };
+
+    std::vector<ConfigThreads> threads_of;  // by config
     std::vector<Thread> threads;
-    std::vector<Extent> extents;         // extent 0 is empty
+    std::vector<Started> started;
+    std::vector<Extent> extents;
     FlatMap<int32_t> transitions;        // pack(config, name) -> config
-    FlatMap<int32_t> conditional;        // pack(config, condition) -> number in `extents`
+    // pack(config, condition) -> what it starts: 0, nothing; 2 * config + 1, one runner, which works for whom this one
+    // works for; 2 * (number in `extents` + 1), several.
+    FlatMap<int32_t> conditional;
     FlatMap<int32_t> by_hash;
     std::vector<Thread> list;            // the threads of the configuration being made
     std::vector<int32_t> new_owners;
 
     int32_t make(int32_t config, int32_t symbol) {
         list.clear();
-        for (int64_t i = configs[config].threads; i < configs[config].threads_end; ++i) {
+        for (int64_t i = threads_of[config].begin; i < threads_of[config].end; ++i) {
             const int32_t state = dfa.next(threads[i].state, symbol);
             if (state != LazyDfa::DEAD) list.push_back(Thread{state, threads[i].slot});
         }
-        const int32_t target = list.empty() ? int32_t(DEAD) : intern(configs[config].slots);
+        const int32_t target = list.empty() ? int32_t(DEAD) : intern(threads_of[config].slots);
         transitions.put(pack(config, symbol), target);
         return target;
     }
 
     int32_t make_conditional(int32_t config, int32_t condition) {
-        int32_t extent = 0;
         std::vector<Started> found;
-        for (int64_t i = configs[config].threads; i < configs[config].threads_end; ++i) {
+        for (int64_t i = threads_of[config].begin; i < threads_of[config].end; ++i) {
             const Thread thread = threads[i];
-            if (!(dfa.states[thread.state].flags & DfaState::CONDITIONAL)) continue;
+            if (!dfa.states[thread.state].subjects) continue;
             const int32_t state = dfa.behind_condition(thread.state, condition);
             if (state != LazyDfa::DEAD) found.push_back(Started{thread.slot, begin_at(state)});
         }
-        if (!found.empty()) {
-            extent = int32_t(extents.size());
+        int32_t value = 0;
+        if (found.size() == 1 && found[0].slot == 0) {
+            value = 2 * found[0].config + 1;
+        } else if (!found.empty()) {
             const int64_t begin = int64_t(started.size());
             started.insert(started.end(), found.begin(), found.end());
             extents.push_back(Extent{begin, int64_t(started.size())});
+            value = 2 * int32_t(extents.size());
         }
-        conditional.put(pack(config, condition), extent);
-        return extent;
+        conditional.put(pack(config, condition), value);
+        return value;
     }
 
     // The configuration of a runner that begins in a state.
@@ -149,53 +189,73 @@ class Configurations {
     int32_t intern(int32_t slots) {
         const size_t number = list.size();
         new_owners.clear();
-        Config made{};
-        made.keys = NONE;
         for (size_t i = 0; i < number; ++i) {
-            if (!(dfa.states[list[i].state].flags & DfaState::BRANCHES)) continue;
+            if (!dfa.states[list[i].state].branches) continue;
             new_owners.push_back(list[i].slot);
             list.push_back(Thread{dfa.scope_of(list[i].state), slots + int32_t(new_owners.size())});
         }
-        made.slots = slots + int32_t(new_owners.size());
-        made.hash = mix64(pack(slots, int32_t(number)));
-        for (const Thread& thread : list) made.hash = mix64(made.hash + pack(thread.state, thread.slot));
-        made.hash >>= 1;
-        const int32_t first = by_hash.get(made.hash, NONE);
-        for (int32_t config = first; config >= 0; config = configs[config].same_hash)
-            if (is_same(configs[config], made.slots)) return config;
-        made.same_hash = first;
-        made.threads = int64_t(threads.size());
-        made.reports = int64_t(reports.size());
-        made.branches = int64_t(owners.size());
-        owners.insert(owners.end(), new_owners.begin(), new_owners.end());
-        made.branches_end = int64_t(owners.size());
-        for (const Thread& thread : list) {
-            const DfaState& state = dfa.states[thread.state];
-            threads.push_back(thread);
-            if (state.flags & DfaState::LEADS_ON) made.flags |= Config::LEADS_ON;
-            if (state.flags & DfaState::CONDITIONAL) made.flags |= Config::CONDITIONAL;
-            if (state.yield == NONE) continue;
-            const Part& part = dfa.parts[dfa.part_lists[dfa.yields[state.yield].parts]];
-            if (is_key(dfa.pool[part.accepts])) made.keys = state.yield;
-            else reports.push_back(Report{thread.slot, state.yield});
-        }
-        made.threads_end = int64_t(threads.size());
-        made.reports_end = int64_t(reports.size());
-        configs.push_back(made);
-        ++this->made;
-        by_hash.put(made.hash, int32_t(configs.size()) - 1);
+        slots += int32_t(new_owners.size());
+        uint64_t hash = mix64(pack(slots, int32_t(number)));
+        for (const Thread& thread : list) hash = mix64(hash + pack(thread.state, thread.slot));
+        hash >>= 1;
+        const int32_t first = by_hash.get(hash, NONE);
+        for (int32_t config = first; config >= 0; config = threads_of[config].same_hash)
+            if (is_same(config, slots)) return config;
+        const int64_t begin = int64_t(threads.size());
+        threads.insert(threads.end(), list.begin(), list.end());
+        threads_of.push_back(ConfigThreads{hash, begin, int64_t(threads.size()), slots, first});
+        configs.push_back(summary());
+        ++made;
+        by_hash.put(hash, int32_t(configs.size()) - 1);
         return int32_t(configs.size()) - 1;
     }
 
-    bool is_same(const Config& config, int32_t slots) const {
-        if (config.slots != slots || config.threads_end - config.threads != int64_t(list.size()) ||
-            config.branches_end - config.branches != int64_t(new_owners.size()))
+    bool is_same(int32_t config, int32_t slots) const {
+        const ConfigThreads& other = threads_of[config];
+        if (other.slots != slots || other.end - other.begin != int64_t(list.size()) ||
+            size_t(configs[config].branch_count) != new_owners.size())
             return false;
         for (size_t i = 0; i < list.size(); ++i) {
-            const Thread& thread = threads[config.threads + int64_t(i)];
+            const Thread& thread = threads[other.begin + int64_t(i)];
             if (thread.state != list[i].state || thread.slot != list[i].slot) return false;
         }
         return true;
+    }
+
+    // What there is to be done with the threads in `list`.
+    Config summary() {
+        Config made{};
+        made.otherwise = UNKNOWN;
+        made.keys = NONE;
+        made.branches = int32_t(owners.size());
+        made.branch_count = int32_t(new_owners.size());
+        owners.insert(owners.end(), new_owners.begin(), new_owners.end());
+        made.reports = int32_t(reports.size());
+        for (const Thread& thread : list) {
+            const DfaState& state = dfa.states[thread.state];
+            made.names |= state.names;
+            made.subjects |= state.subjects;
+            if (state.yield == NONE) continue;
+            if (yields_keys(state.yield)) set_keys(made, state.yield);
+            else reports.push_back(Report{thread.slot, state.yield});
+        }
+        made.report_count = int32_t(reports.size()) - made.reports;
+        return made;
+    }
+
+    bool yields_keys(int32_t yield) const {
+        return is_key(dfa.pool[dfa.accepts_of[dfa.part_lists[dfa.yields[yield].parts]].begin]);
+    }
+
+    void set_keys(Config& config, int32_t yield) const {
+        uint32_t number = 0;
+        for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
+            const Accepts& part = dfa.accepts_of[dfa.part_lists[i]];
+            for (uint32_t j = part.begin; j < part.end; ++j, ++number)
+                if (number < Config::FEW) config.few[number] = dfa.pool[j];
+        }
+        if (number > Config::FEW) config.keys = yield;
+        else config.few_count = int32_t(number);
     }
 };
 

@@ -3,14 +3,15 @@
 XXX
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
+from xsift.document.guide cimport Guide
 from xsift.engines.base cimport Engine, Scratch
 from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
-from xsift.xpath.condition cimport SUBJECT_STRING, SUBJECT_TEXT
+from xsift.xpath.condition cimport Condition, SUBJECT_STRING, SUBJECT_TEXT, subject_bit
 from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
 
 import numpy as np
@@ -27,6 +28,7 @@ cdef extern from "twig_index.hpp" namespace "xsift::sift" nogil:
         int32_t symbol
         int32_t first_child
         int32_t next_sibling
+        uint64_t subject
         uint8_t descendant
         uint8_t kind
 
@@ -45,6 +47,7 @@ cdef extern from "twig_index.hpp" namespace "xsift::sift" nogil:
     cdef cppclass Automaton:
         Array[NfaState] states
         FlatMap[int32_t] transitions
+        FlatMap[uint64_t] subjects
         int32_t free_state
         int64_t state_count
         size_t bytes()
@@ -73,7 +76,7 @@ cdef extern from "twig_index.hpp" namespace "xsift::sift" nogil:
         size_t pattern_bytes()
 
 cdef extern from "run.hpp" namespace "xsift::sift" nogil:
-    cdef cppclass Run:
+    cdef cppclass Run(Guide):
         Run(const TwigIndex* index, int64_t cache_bytes) except +
         void begin(int64_t version) except +
         cpp_bool feed(const int32_t* codes, size_t number) except +
@@ -128,14 +131,18 @@ cdef class Sift(Engine):
     def add(self, Pattern pattern not None):
         cdef vector[Step] steps
         cdef PatternNode node
-        cdef uint8_t kind, subject
+        cdef Condition condition
+        cdef uint8_t kind
+        cdef uint64_t subject
         steps.reserve(pattern.nodes.size())
         for node in pattern.nodes:
             kind = ELEMENT
+            subject = 0
             if node.is_condition:
-                subject = pattern.symbols.table.data_of(node.symbol)[1]  # behind the "C" of the key
-                kind = LATE if subject == SUBJECT_TEXT or subject == SUBJECT_STRING else EARLY
-            steps.push_back(Step(node.symbol, node.first_child, node.next_sibling, node.axis == DESCENDANT, kind))
+                condition = pattern.symbols.condition_of(node.symbol)
+                kind = LATE if condition.subject == SUBJECT_TEXT or condition.subject == SUBJECT_STRING else EARLY
+                subject = subject_bit(condition.subject, condition.attribute.data(), condition.attribute.size())
+            steps.push_back(Step(node.symbol, node.first_child, node.next_sibling, subject, node.axis == DESCENDANT, kind))
         self.version += 1
         return self.index.add(steps.data(), pattern.ordered)
 
@@ -172,6 +179,7 @@ cdef class Sift(Engine):
         return {
             "sift.states": to_numpy(self.index.automaton.states.saved()),
             "sift.transitions": to_numpy(self.index.automaton.transitions.saved()),
+            "sift.subjects": to_numpy(self.index.automaton.subjects.saved()),
             "sift.nodes": to_numpy(self.index.nodes.saved()),
             "sift.free_nodes": to_numpy(self.index.free_nodes.saved()),
             "sift.edges": to_numpy(self.index.edges.saved()),
@@ -193,6 +201,7 @@ cdef class Sift(Engine):
         """Becomes the index that was saved; its arrays are used where they lie, and copied when it is changed."""
         self.index.automaton.states.restore(from_numpy(arrays["sift.states"]))
         self.index.automaton.transitions.restore(from_numpy(arrays["sift.transitions"]))
+        self.index.automaton.subjects.restore(from_numpy(arrays["sift.subjects"]))
         self.index.nodes.restore(from_numpy(arrays["sift.nodes"]))
         self.index.free_nodes.restore(from_numpy(arrays["sift.free_nodes"]))
         self.index.edges.restore(from_numpy(arrays["sift.edges"]))
@@ -216,6 +225,9 @@ cdef class Sift(Engine):
         cdef SiftScratch scratch = SiftScratch()
         scratch.run = new Run(&self.index, self.cache_bytes)
         return scratch
+
+    cdef Guide* guide(self, Scratch scratch) noexcept:
+        return (<SiftScratch>scratch).run
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         (<SiftScratch>scratch).run.begin(self.version)

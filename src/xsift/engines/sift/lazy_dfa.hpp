@@ -41,6 +41,8 @@ struct Part {
     int64_t accepts;          // what its states accept: all keys, or all edges
     int64_t end;
     uint64_t hash;            // of the set, whatever the order
+    uint64_t subjects;        // of the conditions that lead on, as bits
+    uint32_t names;           // that lead on from `live`, as bits
     int32_t same_hash;        // another part with the same hash, or NONE
 };
 
@@ -60,6 +62,7 @@ struct Loops {
     uint64_t hash;            // of the states, and of `above`
     int32_t same_hash;
     int32_t above;            // the loops that were active before, or NONE
+    uint32_t names;           // that lead on from these or those above
 };
 
 struct Yield {
@@ -70,14 +73,15 @@ struct Yield {
 };
 
 struct DfaState {
-    enum Flag : uint8_t { LEADS_ON = 1, CONDITIONAL = 2, BRANCHES = 4 };
     uint64_t hash;            // of its parts and loops
+    uint64_t subjects;        // of the conditions that lead on, as bits
+    uint32_t names;           // that lead on, likewise
+    bool branches;            // whether there are branching steps
     int32_t parts, parts_end; // in `part_lists`: no state of the automaton is in two of them; none is empty
     int32_t loops;            // what is active below the element: these and all above; NONE
     int32_t same_hash;
     int32_t yield;            // or NONE if it accepts nothing
     int32_t scope;            // the state at the scopes of its branching steps; UNKNOWN until it is asked for
-    uint8_t flags;
 };
 
 // A node that an edge makes worth a look, with what must hold besides.
@@ -128,7 +132,7 @@ class LazyDfa {
         keys = index->pattern_node.size();
         seen_at.resize(automaton.states.size(), 0);
         accepted_at.resize(keys + index->edges.size(), 0);
-        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, NONE});
+        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, NONE});
         accepts_of.push_back(Accepts{0, 0, 0, 0, 0, 0, 0});
         part_list.clear();
         intern_state(NONE);
@@ -343,6 +347,10 @@ class LazyDfa {
             if (is_current_set(parts[part])) return part;
         Part made;
         made.hash = hash;
+        made.subjects = 0;
+        made.names = 0;
+        for (const int32_t state : live) made.names |= index->automaton.states[state].leads_on();
+        for (const int32_t state : conditional) made.subjects |= index->automaton.subjects.get(uint32_t(state), 0);
         made.same_hash = first;
         made.live = int64_t(pool.size());
         append(live);
@@ -409,7 +417,9 @@ class LazyDfa {
             if (loops[link].above == above && is_list(pool, loops[link].begin, loops[link].end, new_loops)) return link;
         const int64_t begin = int64_t(pool.size());
         append(new_loops);
-        loops.push_back(Loops{begin, int64_t(pool.size()), hash, first, above});
+        uint32_t names = above != NONE ? loops[above].names : 0;
+        for (const int32_t member : new_loops) names |= index->automaton.states[member].leads_on();
+        loops.push_back(Loops{begin, int64_t(pool.size()), hash, first, above, names});
         loops_by_hash.put(hash, int32_t(loops.size()) - 1);
         return int32_t(loops.size()) - 1;
     }
@@ -440,7 +450,9 @@ class LazyDfa {
         made.same_hash = first;
         made.loops = link;
         made.scope = UNKNOWN;
-        made.flags = link != NONE ? DfaState::LEADS_ON : 0;
+        made.subjects = 0;
+        made.names = link != NONE ? loops[link].names : 0;
+        made.branches = false;
         made.parts = int32_t(part_lists.size());
         part_lists.insert(part_lists.end(), part_list.begin(), part_list.end());
         made.parts_end = int32_t(part_lists.size());
@@ -448,9 +460,9 @@ class LazyDfa {
         for (const int32_t number : part_list) {
             const Part& part = parts[number];
             if (part.end > part.accepts) accepting.push_back(number);
-            if (part.conditional > part.live) made.flags |= DfaState::LEADS_ON;
-            if (part.loops > part.conditional) made.flags |= DfaState::CONDITIONAL;
-            if (part.accepts > part.marked) made.flags |= DfaState::BRANCHES;
+            made.names |= part.names;
+            made.subjects |= part.subjects;
+            made.branches |= part.accepts > part.marked;
         }
         made.yield = accepting.empty() ? NONE : intern_yield();
         states.push_back(made);

@@ -9,11 +9,12 @@
 #include "configurations.hpp"
 #include "decider.hpp"
 #include "flat_map.hpp"
+#include "guide.hpp"
 #include "lazy_dfa.hpp"
 
 namespace xsift::sift {
 
-class Run {
+class Run : public Guide {
     static constexpr int32_t DOCUMENT = -1;          // whom the first runner works for
     static constexpr size_t BLOCK = 64;              // words of `bits` that are looked through together
     static constexpr int64_t FEW_PATTERNS = 4096;    // one document may match all of so many
@@ -38,6 +39,9 @@ class Run {
     // A runner at an open element.
     struct Place {
         int32_t config, runner;
+        uint64_t subjects;             // of the configuration,
+        uint32_t names;                // likewise,
+        int32_t branch_count;          // likewise
         int32_t origin;                // the place that it comes from: of the parent, or (condition) of the same element
         int32_t condition;             // 0: it comes by the start tag
         int32_t choice;                // which of those that the condition started
@@ -65,6 +69,7 @@ class Run {
     std::vector<int32_t> found;        // room for all keys
     bool counts_down = false;          // whether `undecided` is kept: only if it may reach 0
     int64_t undecided = 0;             // patterns that have not matched yet
+    bool decided = false;              // nothing that follows in the document matters
     bool unfinished = false;           // a document was begun and its matches were not collected: it broke off
     uint64_t document = 0, points_made = 0;
     uint32_t closed = 0;               // elements closed so far: the post-order number of the closing one
@@ -109,34 +114,45 @@ class Run {
         undecided = index->pattern_count;
         counts_down = undecided <= FEW_PATTERNS;
         closed = 0;
+        decided = false;
         ++document;
         symbols.clear();
         runners_open = 0;
         new_runner(DOCUMENT, 0);
-        places.assign(1, Place{Configurations::FIRST, 0, NONE, 0, 0});
+        places.assign(1, Place{Configurations::FIRST, 0, 0, ALL_NAMES, 0, NONE, 0, 0});
         levels.assign(1, 0);
     }
 
     // Takes events. Returns whether every pattern is decided.
     bool feed(const int32_t* codes, size_t number) {
         const int32_t* const end = codes + number;
-        while (codes != end) {
+        while (codes != end && !decided) {
             const int32_t code = *codes++;
             if (code >= 0) {
                 start_tag(code);
-                if (undecided == 0 || (levels.size() == 2 && leads_nowhere())) return true;
+                decided = undecided == 0 || (levels.size() == 2 && leads_nowhere());
             } else if (code == -1) {
                 end_tag();
-                if (undecided == 0) return true;
+                decided = undecided == 0;
             } else {
                 held.assign(1, -code - 1);
                 while (codes != end && *codes < -1) held.push_back(-*codes++ - 1);
                 take_conditions();
-                if (undecided == 0) return true;
+                decided = undecided == 0;
             }
         }
-        return false;
+        return decided;
     }
+
+    uint64_t take(const int32_t* codes, size_t number) override {
+        if (feed(codes, number)) return 0;
+        uint64_t subjects = 0;
+        for (size_t i = levels.back(); i < places.size(); ++i)
+            subjects |= places[i].subjects;
+        return subjects;
+    }
+
+    void begin_again() override { begin(version); }
 
     // Appends the keys of what matched, ascending, and forgets them.
     void collect(std::vector<int32_t>& keys) {
@@ -179,8 +195,9 @@ class Run {
                 Place& place = places[i];
                 const int32_t from = places[place.origin].config;
                 if (place.condition) {
-                    const auto extent = configurations.behind_condition(from, place.condition);
-                    place.config = configurations.started[extent.begin + place.choice].config;
+                    configurations.behind_condition(from, place.condition, [&](Started started, int32_t number) {
+                        if (number == place.choice) place.config = started.config;
+                    });
                 } else {
                     place.config = configurations.next(from, symbols[level - 1]);
                 }
@@ -221,17 +238,21 @@ class Run {
         return runners_open++;
     }
 
-    void enter(int32_t number, int32_t runner_number) {
+    // A runner comes to an element.
+    void enter(int32_t number, int32_t runner, size_t origin, int32_t condition, int32_t choice) {
         const Config& config = configurations.configs[number];
+        if (config.stays())
+            places.push_back(Place{number, runner, config.subjects, config.names, config.branch_count, int32_t(origin),
+                                   condition, choice});
+        else if (condition)
+            --runners_open;
+        if (config.few_count) mark(config.few, config.few + config.few_count);
         if (config.keys != NONE && dfa.yields[config.keys].seen_at != document) report(dfa.yields[config.keys]);
-        if (config.branches != config.branches_end) {
-            Runner& runner = runners[runner_number];
-            for (int64_t i = config.branches; i < config.branches_end; ++i)
-                open_point(runner, configurations.owners[i]);
-        }
-        for (int64_t i = config.reports; i < config.reports_end; ++i) {
-            const Report& report = configurations.reports[i];
-            BranchPoint& point = point_at(runner_number, report.slot);
+        for (int32_t i = 0; i < config.branch_count; ++i)
+            open_point(runners[runner], configurations.owners[config.branches + i]);
+        for (int32_t i = 0; i < config.report_count; ++i) {
+            const Report& report = configurations.reports[config.reports + i];
+            BranchPoint& point = point_at(runner, report.slot);
             Yield& yield = dfa.yields[report.yield];
             if (yield.seen_at == point.number) continue;
             yield.seen_at = point.number;
@@ -242,30 +263,37 @@ class Run {
     void start_tag(int32_t symbol) {
         bound_cache();
         const size_t begin = levels.back(), end = places.size();
+        const uint32_t name = names_bit(symbol);
         levels.push_back(end);
         symbols.push_back(symbol);
+        if (end - begin > 1)
+            for (size_t i = begin; i < end; ++i)
+                if (places[i].names & name) configurations.ask_for_next(places[i].config, symbol);
         for (size_t i = begin; i < end; ++i) {
-            const int32_t config = configurations.next(places[i].config, symbol);
-            if (config == Configurations::DEAD) continue;
-            places.push_back(Place{config, places[i].runner, int32_t(i), 0, 0});
-            enter(config, places[i].runner);
+            const int32_t config = places[i].names & name ? configurations.next(places[i].config, symbol)
+                                                          : configurations.otherwise(places[i].config);
+            if (config != Configurations::DEAD) enter(config, places[i].runner, i, 0, 0);
         }
     }
 
     void take_conditions() {
-        if (held.size() > 1) std::sort(held.begin(), held.end());
+        if (places.size() == levels.back()) return;
+        if (held.size() > 1) {
+            std::sort(held.begin(), held.end());
+            held.erase(std::unique(held.begin(), held.end()), held.end());
+            for (const int32_t condition : held)
+                for (size_t i = levels.back(); i < places.size(); ++i)
+                    if (places[i].subjects) configurations.ask_for(places[i].config, condition);
+        }
         bound_cache();
         for (const int32_t condition : held) {
             const size_t end = places.size();
             for (size_t i = levels.back(); i < end; ++i) {
-                if (!(configurations.configs[places[i].config].flags & Config::CONDITIONAL)) continue;
-                const auto extent = configurations.behind_condition(places[i].config, condition);
-                for (int64_t j = extent.begin; j < extent.end; ++j) {
-                    const Started started = configurations.started[j];
+                if (!places[i].subjects) continue;
+                configurations.behind_condition(places[i].config, condition, [&](Started started, int32_t choice) {
                     const int32_t runner = new_runner(places[i].runner, started.slot);
-                    places.push_back(Place{started.config, runner, int32_t(i), condition, int32_t(j - extent.begin)});
-                    enter(started.config, runner);
-                }
+                    enter(started.config, runner, i, condition, choice);
+                });
             }
         }
     }
@@ -274,10 +302,8 @@ class Run {
         if (levels.size() < 2) return;
         ++closed;
         for (size_t i = places.size(); i-- > levels.back();) {
-            const Place place = places[i];
-            const Config& config = configurations.configs[place.config];
-            for (int64_t j = config.branches; j < config.branches_end; ++j) close_point(place.runner);
-            if (place.condition) --runners_open;
+            for (int32_t j = 0; j < places[i].branch_count; ++j) close_point(places[i].runner);
+            if (places[i].condition) --runners_open;
         }
         places.resize(levels.back());
         levels.pop_back();
@@ -285,11 +311,7 @@ class Run {
     }
 
     // Whether nothing can match in or below the innermost element any more.
-    bool leads_nowhere() const {
-        for (size_t i = levels.back(); i < places.size(); ++i)
-            if (configurations.configs[places[i].config].flags) return false;
-        return true;
-    }
+    bool leads_nowhere() const { return places.size() == levels.back(); }
 
     // Keys.
 

@@ -29,6 +29,7 @@ namespace xsift::sift {
 struct Step {
     enum Kind : uint8_t { ELEMENT, EARLY, LATE };  // a condition is known at the start tag, or at the end tag
     int32_t symbol, first_child, next_sibling;
+    uint64_t subject;  // of a condition: the bit of what it is on
     uint8_t descendant;
     uint8_t kind;
 };
@@ -85,19 +86,25 @@ class TwigIndex {
     bool in_order = false;
 
     struct Children {
-        std::vector<int32_t> early, late, elements;  // symbols of conditions, ascending; steps
+        std::vector<int32_t> early, late, elements;  // steps; conditions by ascending symbol
     };
 
     Children children_of(int32_t step) const {
         Children found;
         for (int32_t child = steps[step].first_child; child >= 0; child = steps[child].next_sibling) {
-            if (steps[child].kind == Step::EARLY) found.early.push_back(steps[child].symbol);
-            else if (steps[child].kind == Step::LATE) found.late.push_back(steps[child].symbol);
+            if (steps[child].kind == Step::EARLY) found.early.push_back(child);
+            else if (steps[child].kind == Step::LATE) found.late.push_back(child);
             else found.elements.push_back(child);
         }
-        std::sort(found.early.begin(), found.early.end());
-        std::sort(found.late.begin(), found.late.end());
+        const auto less = [this](int32_t a, int32_t b) { return steps[a].symbol < steps[b].symbol; };
+        std::sort(found.early.begin(), found.early.end(), less);
+        std::sort(found.late.begin(), found.late.end(), less);
         return found;
+    }
+
+    int32_t pass(int32_t state, const std::vector<int32_t>& conditions) {
+        for (const int32_t step : conditions) state = automaton.pass(state, steps[step].symbol, steps[step].subject);
+        return state;
     }
 
     // Follows a pattern from a step, which stands in `state`, as far as it is a path. Sets `branch` to the step where
@@ -105,11 +112,10 @@ class TwigIndex {
     int32_t follow(int32_t state, int32_t step, bool whole, int32_t& branch) {
         for (;;) {
             const Children children = children_of(step);
-            for (const int32_t condition : children.early) state = automaton.pass(state, condition);
+            state = pass(state, children.early);
             if (!whole && children.elements.empty()) {
-                for (const int32_t condition : children.late) state = automaton.pass(state, condition);
                 branch = NONE;
-                return state;
+                return pass(state, children.late);
             }
             if (whole || !children.late.empty() || children.elements.size() > 1) {
                 branch = step;
@@ -149,9 +155,7 @@ class TwigIndex {
         for (const int32_t child : children.elements)
             (counts ? ordered : others).push_back(edge_to(scope, child, counts));
         if (!children.late.empty() || children.elements.empty()) {
-            int32_t end = scope;  // which, without any condition, holds at once
-            for (const int32_t condition : children.late) end = automaton.pass(end, condition);
-            others.push_back(edge_at(end));
+            others.push_back(edge_at(pass(scope, children.late)));  // without any condition the scope itself holds
         }
         std::sort(others.begin(), others.end());
     }
