@@ -87,7 +87,7 @@ inline AttributeSlots::Asked asked_of(ReadState* state, const NameEntry* entry, 
                 const Part& part = state->parts[i];
                 if (!(part.wants & WANTS_ATTRIBUTES)) continue;
                 const int32_t slot = part.tables->slot_of(part.group, name, length);
-                if (slot >= 0) list.push_back(AskedSlot{i, slot});
+                if (slot >= 0) list.push_back(AskedSlot{i, slot, part.tables->equality_of(slot)});
             }
         });
 }
@@ -97,7 +97,9 @@ inline void match_attribute(ReadState* state, const AttributeSlots::Asked& asked
     TestedValue value(data, length);
     for (const AskedSlot* at = asked.begin; at != asked.end; ++at) {
         const Part& part = state->parts[at->part];
-        part.tables->match_attribute(at->slot, value, state->scratches[part.scratch], *state->codes);
+        // Where something is told of missing attributes too, it must be noted that this one is there.
+        if (at->equality.only && part.plain) part.tables->match_equal(at->slot, at->equality, value, *state->codes);
+        else part.tables->match_attribute(at->slot, value, state->scratches[part.scratch], *state->codes);
     }
 }
 
@@ -114,10 +116,10 @@ inline void match_start(ReadState* state, const NameEntry* entry, const char* ur
                 part.tables->begin_start(part.group, uri, uri_length, state->scratches[part.scratch], *state->codes);
         }
     for (const AttributeValue& value : state->values) {
-        const auto asked = asked_of(state, entry, value.name, value.name_length, value.name + value.name_length);
         // An entry that is not plain also tells what is missing: it has to see all that is there.
-        if (asked.begin != asked.end && (!entry->plain || (asked.subject & state->subjects)))
-            match_attribute(state, asked, value.value, value.value_length);
+        if (entry->plain && !(subject_bit(SUBJECT_ATTRIBUTE, value.name, value.name_length) & state->subjects)) continue;
+        const auto asked = asked_of(state, entry, value.name, value.name_length, value.name + value.name_length);
+        if (asked.begin != asked.end) match_attribute(state, asked, value.value, value.value_length);
     }
     if (!entry->plain)
         for (int32_t i = entry->first_part; i < entry->end_part; ++i) {

@@ -18,6 +18,7 @@ cdef extern from * nogil:
         int32_t scratch
         int32_t group
         uint8_t wants
+        uint8_t plain
 
     cdef cppclass NameEntry "xsift::NameEntry":
         int32_t symbol

@@ -93,6 +93,7 @@ cdef class DocumentIndex:
         part.wants = index.tables.wants(part.group)
         if part.wants:
             entry.wants |= part.wants
-            entry.plain &= index.tables.asks_attributes_only(part.group)
+            part.plain = index.tables.asks_attributes_only(part.group)
+            entry.plain &= part.plain
             self.parts.push_back(part)
         return 0

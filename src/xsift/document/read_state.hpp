@@ -23,6 +23,7 @@ struct Part {
     int32_t scratch;  // which of the reader's scratches belongs to the tables
     int32_t group;
     uint8_t wants;
+    uint8_t plain;    // it asks for attributes that are there, each by itself, and for nothing else at the start tag
 };
 
 // What is asked about elements with one name.
@@ -31,7 +32,7 @@ struct NameEntry {
     int32_t first_part;  // its parts: first_part .. end_part - 1
     int32_t end_part;
     uint8_t wants;       // of all its parts
-    uint8_t plain;       // its parts ask for attributes that are there, each by itself, and for nothing else at the start tag
+    uint8_t plain;       // all its parts are
 };
 
 // Why a document was refused, beside what expat itself refuses. faults.py has a code and a sentence for each.

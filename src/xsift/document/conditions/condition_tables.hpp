@@ -36,6 +36,13 @@ struct AttributeValue {
     size_t value_length;
 };
 
+// How to test a value of a slot of which only equality is asked: in one look-up for texts, and one for numbers.
+struct SlotEquality {
+    bool only = false;                  // all its tests are such
+    bool texts = false, numbers = false;
+    uint64_t kind = 0;                  // of these tests, for both
+};
+
 class ConditionTables {
     struct Slot {
         int32_t group;
@@ -44,7 +51,7 @@ class ConditionTables {
         std::unique_ptr<ValueTests> some, first;  // tests of any value; tests of the first value, or of ""
         std::vector<int32_t> negated;   // tests whose failure is asked for
         int32_t absent_place = -1;      // in its group's `absent`, if it is there
-        bool only_equal = false;        // all its tests ask if some value equals something
+        SlotEquality equality;
         bool unprepared = false;        // whether it is in ConditionTables::unprepared
     };
     struct Group {
@@ -127,7 +134,12 @@ class ConditionTables {
 
     void note_kind(int32_t number) {
         Slot& slot = slots[number];
-        slot.only_equal = slot.some && !slot.first && slot.negated.empty() && slot.some->asks_equality_only();
+        slot.equality = SlotEquality();
+        if (!slot.some || slot.first || !slot.negated.empty() || !slot.some->asks_equality_only()) return;
+        slot.equality.only = true;
+        slot.equality.texts = slot.some->texts_equal() > 0;
+        slot.equality.numbers = slot.some->numbers_equal() > 0;
+        slot.equality.kind = TestRegistry::kind_of(number, false, TRANSFORM_NONE, COMPARE_EQUAL);
     }
 
     void needs_preparing(int32_t number) {
@@ -147,11 +159,6 @@ class ConditionTables {
     }
 
     void match_only(const Slot& slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
-        if (slot.only_equal) {
-            slot.some->match_equal(value, registry,
-                                   [&](int32_t test) { append_code(registry.tests[test].holds, codes); });
-            return;
-        }
         scratch.begin_round();
         if (slot.some) slot.some->match(value, registry, scratch);
         if (slot.first) slot.first->match(value, registry, scratch);
@@ -287,6 +294,15 @@ class ConditionTables {
         TestedValue value(uri, uri_length);
         if (groups[group].uri >= 0) match_only(slots[groups[group].uri], value, scratch, codes);
         scratch.begin_element();
+    }
+
+    SlotEquality equality_of(int32_t slot) const { return slots[slot].equality; }
+
+    // match_attribute() for a slot of which only equality is asked.
+    void match_equal(int32_t slot, const SlotEquality& how, TestedValue& value, std::vector<int32_t>& codes) const {
+        const auto use = [&](int32_t test) { append_code(registry.tests[test].holds, codes); };
+        if (how.texts) registry.equal_text(slot, how.kind, value, use);
+        if (how.numbers) registry.equal_number(slot, how.kind, value, use);
     }
 
     void match_attribute(int32_t slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {

@@ -144,8 +144,10 @@ class TestRegistry {
     std::vector<int32_t> free_numbers;
 
     static uint64_t place(uint64_t operand, int32_t slot, int converted, int transform, int comparison) {
-        const uint64_t kind = pack(slot, converted << 16 | transform << 8 | comparison);
-        const uint64_t key = fold(operand ^ 0xc4ceb9fe1a85ec53ULL, kind * 0x9e3779b97f4a7c15ULL + 0xff51afd7ed558ccdULL);
+        return place(operand, kind_of(slot, converted, transform, comparison));
+    }
+    static uint64_t place(uint64_t operand, uint64_t kind) {
+        const uint64_t key = fold(operand ^ 0xc4ceb9fe1a85ec53ULL, kind);
         return key == ~0ULL ? 0 : key;  // the one key that FlatMap reserves
     }
     static uint64_t hash_number(double number) {
@@ -162,6 +164,11 @@ class TestRegistry {
 
    public:
     std::vector<Test> tests;
+
+    static uint64_t kind_of(int32_t slot, int converted, int transform, int comparison) {
+        const uint64_t kind = pack(slot, converted << 16 | transform << 8 | comparison);
+        return kind * 0x9e3779b97f4a7c15ULL + 0xff51afd7ed558ccdULL;
+    }
 
     int32_t find(const Test& wanted) const {
         for (int32_t i = first.get(key_of(wanted), -1); i >= 0; i = tests[i].next) {
@@ -216,6 +223,27 @@ class TestRegistry {
                 return i;
         }
         return -1;
+    }
+
+    // The same for the kind of `=` tests of a slot (kind_of), for text or for numbers: calls use(test).
+    template <class Use>
+    void equal_text(int32_t slot, uint64_t kind, TestedValue& value, Use&& use) const {
+        for (int32_t i = first.get(place(value.text_hash(), kind), -1); i >= 0; i = tests[i].next) {
+            const Test& test = tests[i];
+            if (test.slot == slot && test.comparison == COMPARE_EQUAL && !test.by_number() &&
+                test.text.size() == value.length && std::memcmp(test.text.data(), value.data, value.length) == 0)
+                use(i);
+        }
+    }
+    template <class Use>
+    void equal_number(int32_t slot, uint64_t kind, TestedValue& value, Use&& use) const {
+        const double number = value.as_number();
+        if (number != number) return;
+        for (int32_t i = first.get(place(hash_number(number), kind), -1); i >= 0; i = tests[i].next) {
+            const Test& test = tests[i];
+            if (test.slot == slot && test.comparison == COMPARE_EQUAL && test.by_number() && test.number == number)
+                use(i);
+        }
     }
 
     // Calls use(test) for the tests of a kind whose number this is.
@@ -377,22 +405,10 @@ class ValueTests {
         if (normalized) normalized->needles.prepare();
     }
 
-    // Whether all tests ask if a value equals something: then at most few hold, and each says so by itself.
-    bool asks_equality_only() const {
-        return plain && plain->equal + (plain->numbers ? plain->numbers->equal : 0) == number_of_tests;
-    }
-
-    // Calls use(test) for the tests that this value passes, if all ask for equality.
-    template <class Use>
-    void match_equal(TestedValue& value, const TestRegistry& registry, Use&& use) const {
-        if (plain->equal) {
-            const int32_t test = registry.by_text(slot, converted, TRANSFORM_NONE, COMPARE_EQUAL, value.data, value.length,
-                                                  value.text_hash());
-            if (test >= 0) use(test);
-        }
-        if (plain->numbers && value.as_number() == value.as_number())
-            registry.by_number(slot, converted, TRANSFORM_NONE, COMPARE_EQUAL, value.as_number(), use);
-    }
+    // How many tests ask if a value, as it is, equals a text, and how many if it equals a number; whether these are all.
+    bool asks_equality_only() const { return plain && texts_equal() + numbers_equal() == number_of_tests; }
+    int32_t texts_equal() const { return plain->equal; }
+    int32_t numbers_equal() const { return plain->numbers ? plain->numbers->equal : 0; }
 
     // Has the scratch hold the tests that this value passes.
     void match(TestedValue& value, const TestRegistry& registry, ConditionScratch& scratch) const {

@@ -361,8 +361,9 @@ inline void Scanner::match_plain_attributes(const NameEntry* entry) {
     for (const ScannedAttribute& attribute : attributes) size += attribute.value_length;
     if (!may_scan(state, size)) return;
     for (const ScannedAttribute& attribute : attributes) {
+        if (!(subject_bit_of_signature(attribute.signature) & state->subjects) || attribute.declares) continue;
         const auto asked = asked_of(state, entry, attribute.name, attribute.length, end);
-        if (!(asked.subject & state->subjects) || asked.begin == asked.end || attribute.declares) continue;
+        if (asked.begin == asked.end) continue;
         if (attribute.plain) {
             match_attribute(state, asked, attribute.value, attribute.value_length);
         } else {
