@@ -17,6 +17,7 @@ cdef class Reader(EventSource):
     cdef readonly bint keeps_names
     cdef readonly ElementNames names  # of the document that was opened last, if keeps_names
     cdef ReadState* state
+    cdef object guides_owner
     cdef size_t guided                # codes of the chunk at hand that guides took
     cdef unsigned long salt           # of hash tables: not to be guessed, but costly to draw for each document
     cdef Scanner* scanner             # NULL if it is not to be used
@@ -56,9 +57,9 @@ cdef class Reader(EventSource):
     # names are kept, no GIL. The caller keeps the memory until the document was read, or another one opened.
     cdef int open_buffer(self, const char* data, size_t length) except -1 nogil
 
-    # Has guides say which conditions can matter. They take events while documents are read: of what fill() gives, the first
-    # `taken` codes are not to be fed to them any more. Not for a reader that keeps positions.
-    cdef int follow(self, vector[Guide*]& guides) except -1
+    # Has guides, which `owner` owns, say which conditions can matter. They take events while documents are read: of what fill()
+    # gives, the first taken() codes are not to be fed to them any more. Not for a reader that keeps positions.
+    cdef int follow(self, vector[Guide*]& guides, object owner) except -1
     cdef inline size_t taken(self) noexcept nogil:
         return self.guided
 

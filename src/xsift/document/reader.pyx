@@ -45,7 +45,7 @@ from xsift.document.scanner.scanner cimport (
     REASON_COUNT, REASON_ENCODING, REASON_LIMIT, REASON_OFF, SCAN_ENDED, SCAN_HUNGRY, SCAN_NO_MEMORY, SCAN_PAUSED,
     Scanner, reading_counts, write_opening,
 )
-from xsift.native.types cimport int32_t, int64_t
+from xsift.native.types cimport int32_t, int64_t, uint64_t
 
 from xsift.document.encodings import character_table, proper_name, utf8
 from xsift.document.faults import document_error
@@ -128,10 +128,13 @@ cdef class Reader(EventSource):
             if self.index.entries[0][i].wants & ~WANTS_ATTRIBUTES:
                 state.collects = True
 
-    cdef int follow(self, vector[Guide*]& guides) except -1:
-        if self.keeps_positions or self.keeps_names:
+    cdef int follow(self, vector[Guide*]& guides, object owner) except -1:
+        if not guides.empty() and (self.keeps_positions or self.keeps_names):
             raise ValueError("a reader that keeps positions or names has no guides")
         self.state.guides = guides
+        self.state.subjects = <uint64_t>-1
+        self.guides_owner = owner
+        self.guided = 0
         return 0
 
     # Opening.

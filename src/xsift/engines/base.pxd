@@ -1,7 +1,6 @@
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport EventSource
-from xsift.document.guide cimport Guide
 from xsift.native.types cimport int32_t, int64_t
 from xsift.xpath.pattern cimport Pattern
 
@@ -27,7 +26,3 @@ cdef class Engine:
     cdef int finish(self, Scratch scratch, vector[int32_t]* keys) except -1 nogil
 
     cpdef Scratch scratch(self)
-
-    # Who can say, from the events so far, which conditions can still matter at an element (document/guide.hpp); NULL if the
-    # engine does not. What it took as a guide is not fed to it. It lives as long as the scratch.
-    cdef Guide* guide(self, Scratch scratch) noexcept

@@ -123,9 +123,6 @@ cdef class Engine:
     cdef Scratch new_scratch(self):
         return Scratch()
 
-    cdef Guide* guide(self, Scratch scratch) noexcept:
-        return NULL
-
     cdef int begin(self, Scratch scratch) except -1 nogil:
         return 0
 

@@ -26,8 +26,7 @@ inline uint64_t pack(int32_t high, int32_t low) {
     return (static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32) | static_cast<uint32_t>(low);
 }
 
-// `Mixed`: keys are good hashes themselves, and are not mixed once more.
-template <class Value, bool Mixed = false>
+template <class Value>
 class FlatMap {
     struct Slot {
         uint64_t key;
@@ -37,7 +36,7 @@ class FlatMap {
     static constexpr uint64_t EMPTY = ~0ULL;  // pack(-1, -1): never a key
     size_t used = 0;
 
-    size_t home(uint64_t key) const { return (Mixed ? key : mix64(key)) & (slots.size() - 1); }
+    size_t home(uint64_t key) const { return mix64(key) & (slots.size() - 1); }
 
     void rehash(size_t capacity) {
         Array<Slot> old;

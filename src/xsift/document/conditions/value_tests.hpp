@@ -90,6 +90,56 @@ class TestedValue {
     }
 };
 
+// From hashes to numbers. The hashes are good ones, and are not mixed once more.
+class HashTable {
+    struct Slot {
+        uint64_t hash;
+        int32_t number;   // -1: the slot is empty
+    };
+    std::vector<Slot> slots;
+    size_t used = 0;
+
+    size_t locate(uint64_t hash) const {
+        size_t i = hash & (slots.size() - 1);
+        while (slots[i].number >= 0 && slots[i].hash != hash) i = (i + 1) & (slots.size() - 1);
+        return i;
+    }
+
+   public:
+    int32_t get(uint64_t hash) const {
+        if (slots.empty()) return -1;
+        return slots[locate(hash)].number;
+    }
+
+    void put(uint64_t hash, int32_t number) {
+        if ((used + 1) * 2 > slots.size()) {
+            std::vector<Slot> old(slots.empty() ? 8 : slots.size() * 2, Slot{0, -1});
+            old.swap(slots);
+            for (const Slot& slot : old)
+                if (slot.number >= 0) slots[locate(slot.hash)] = slot;
+        }
+        Slot& slot = slots[locate(hash)];
+        used += slot.number < 0;
+        slot = Slot{hash, number};
+    }
+
+    void erase(uint64_t hash) {
+        if (slots.empty()) return;
+        const size_t mask = slots.size() - 1;
+        size_t hole = locate(hash);
+        if (slots[hole].number < 0) return;
+        for (size_t i = (hole + 1) & mask; slots[i].number >= 0; i = (i + 1) & mask) {
+            if (((i - slots[i].hash) & mask) < ((i - hole) & mask)) continue;
+            slots[hole] = slots[i];
+            hole = i;
+        }
+        slots[hole].number = -1;
+        --used;
+    }
+
+    size_t bytes() const { return slots.capacity() * sizeof(Slot); }
+};
+
 struct Test {
     std::string text;        // the operand, if it is text
     double number = 0.0;     // the operand as a number, if numbers are compared
@@ -140,15 +190,14 @@ struct ConditionScratch {
 
 // All tests, and a hash table that finds one by what it says.
 class TestRegistry {
-    FlatMap<int32_t, true> first;  // hash -> first test with it; the others follow by Test::next
+    HashTable first;         // hash -> first test with it; the others follow by Test::next
     std::vector<int32_t> free_numbers;
 
     static uint64_t place(uint64_t operand, int32_t slot, int converted, int transform, int comparison) {
         return place(operand, kind_of(slot, converted, transform, comparison));
     }
     static uint64_t place(uint64_t operand, uint64_t kind) {
-        const uint64_t key = fold(operand ^ 0xc4ceb9fe1a85ec53ULL, kind);
-        return key == ~0ULL ? 0 : key;  // the one key that FlatMap reserves
+        return fold(operand ^ 0xc4ceb9fe1a85ec53ULL, kind);
     }
     static uint64_t hash_number(double number) {
         uint64_t bits;
@@ -171,7 +220,7 @@ class TestRegistry {
     }
 
     int32_t find(const Test& wanted) const {
-        for (int32_t i = first.get(key_of(wanted), -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(key_of(wanted)); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == wanted.slot && test.converted == wanted.converted && test.transform == wanted.transform &&
                 test.comparison == wanted.comparison && test.numeric == wanted.numeric &&
@@ -192,14 +241,14 @@ class TestRegistry {
             tests[number] = test;
         }
         const uint64_t key = key_of(test);
-        tests[number].next = first.get(key, -1);
+        tests[number].next = first.get(key);
         first.put(key, number);
         return number;
     }
 
     void remove(int32_t number) {
         const uint64_t key = key_of(tests[number]);
-        int32_t at = first.get(key, -1);
+        int32_t at = first.get(key);
         if (at == number) {
             if (tests[number].next < 0) first.erase(key);
             else first.put(key, tests[number].next);
@@ -215,7 +264,7 @@ class TestRegistry {
     int32_t by_text(int32_t slot, int converted, int transform, int comparison, const char* data, size_t length,
                     uint64_t hash) const {
         const uint64_t key = place(hash, slot, converted, transform, comparison);
-        for (int32_t i = first.get(key, -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(key); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
                 test.comparison == comparison && !test.by_number() && test.text.size() == length &&
@@ -228,7 +277,7 @@ class TestRegistry {
     // The same for the kind of `=` tests of a slot (kind_of), for text or for numbers: calls use(test).
     template <class Use>
     void equal_text(int32_t slot, uint64_t kind, TestedValue& value, Use&& use) const {
-        for (int32_t i = first.get(place(value.text_hash(), kind), -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(place(value.text_hash(), kind)); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.comparison == COMPARE_EQUAL && !test.by_number() &&
                 test.text.size() == value.length && std::memcmp(test.text.data(), value.data, value.length) == 0)
@@ -239,7 +288,7 @@ class TestRegistry {
     void equal_number(int32_t slot, uint64_t kind, TestedValue& value, Use&& use) const {
         const double number = value.as_number();
         if (number != number) return;
-        for (int32_t i = first.get(place(hash_number(number), kind), -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(place(hash_number(number), kind)); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.comparison == COMPARE_EQUAL && test.by_number() && test.number == number)
                 use(i);
@@ -250,7 +299,7 @@ class TestRegistry {
     template <class Use>
     void by_number(int32_t slot, int converted, int transform, int comparison, double number, Use&& use) const {
         const uint64_t key = place(hash_number(number), slot, converted, transform, comparison);
-        for (int32_t i = first.get(key, -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(key); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
                 test.comparison == comparison && test.by_number() && test.number == number)

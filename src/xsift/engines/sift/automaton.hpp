@@ -31,7 +31,7 @@ constexpr uint32_t ALL_NAMES = 0x1ffff;
 inline uint32_t names_bit(int32_t symbol) { return symbol ? name_bit(symbol) : 0x10000; }
 
 struct NfaState {
-    enum Flag : uint8_t { LOOPS = 1, NAMED = 2, CONDITIONAL = 4 };
+    enum Flag : uint8_t { LOOPS = 1, NAMED = 2, CONDITIONAL = 4, STAYS = 8 };
     int32_t parent;      // the state that leads here, NONE for the first; the next free state for a free one
     int32_t symbol;      // on which it leads here
     int32_t star;        // where `*` leads, or NONE
@@ -40,7 +40,8 @@ struct NfaState {
     int32_t marks;       // branching steps of twigs here: then there is a scope
     int32_t children;    // transitions out of here, of all kinds
     uint16_t names;      // one bit (name_bit) a symbol that led on from here at some time: spares most look-ups
-    uint8_t flags;       // LOOPS: it stays active below. Whether names, and conditions, ever led on from here
+    uint8_t flags;       // LOOPS: it stays active below; STAYS: it is about the element of its parent, a condition or a scope
+                         // led here. Whether names, and conditions, ever led on from here
 
     uint32_t leads_on() const { return star >= 0 ? ALL_NAMES : names; }
 };
@@ -64,7 +65,7 @@ class Automaton {
     int32_t by_symbol(int32_t state, int32_t symbol, uint8_t flag) {
         int32_t target = this->target(state, symbol);
         if (target >= 0) return target;
-        target = new_state(state, symbol, 0);
+        target = new_state(state, symbol, flag == NfaState::NAMED ? 0 : NfaState::STAYS);
         transitions.put(pack(state, symbol), target);
         NfaState* from = states.edit(state);
         from->flags |= flag;
@@ -104,9 +105,13 @@ class Automaton {
         return target;
     }
 
-    // The state behind a condition on the same element. `subject` is the bit of what the condition is on.
+    // The state behind a condition on the same element. `subject` is the bit of what the condition is on. Which conditions can
+    // matter is asked before any is decided: so it is noted for all states of the element that may lead here.
     int32_t pass(int32_t state, int32_t condition, uint64_t subject) {
-        subjects.put(uint32_t(state), subjects.get(uint32_t(state), 0) | subject);
+        for (int32_t at = state;; at = states[at].parent) {
+            subjects.put(uint32_t(at), subjects.get(uint32_t(at), 0) | subject);
+            if (!(states[at].flags & NfaState::STAYS)) break;
+        }
         return by_symbol(state, condition, NfaState::CONDITIONAL);
     }
 

@@ -1,6 +1,44 @@
 """`sift`: xsift's own engine.
 
-XXX
+The idea. (1) Paths, conditions and the branches of twigs are all paths of one automaton (automaton.hpp), determinised as
+documents ask for it (lazy_dfa.hpp). (2) An element where a pattern branches is a branch point. It starts one more thread of the
+automaton, which runs over what is below it and tells which branches are there. All threads at an element are one
+configuration (configurations.hpp), so that an element costs one look-up, whatever there is to be found. (3) What a
+condition leads to runs beside it, and only where the condition holds; a reader is told which conditions can matter at an
+element before it looks at a value (document/guide.hpp). (4) When a branch point ends, what was met below it decides its
+patterns; small sets of that are remembered with their outcome (branch_sets.hpp), large ones looked through without a branch
+(decider.hpp). (5) Results are bits, set in any order and read in ascending order. (6) When every pattern has matched, or the
+root's name leads nowhere, the rest of the document is not looked at.
+
+    automaton.hpp        Automaton: all paths, prefixes shared; conditions and scopes are transitions too
+    twig_index.hpp       TwigIndex: patterns as paths, nodes and edges; adding and removing them
+    lazy_dfa.hpp         LazyDfa: sets of states as states; parts, loops, yields
+    configurations.hpp   Configurations: all threads at an element as one number
+    branch_sets.hpp      BranchSets: what was met below a branch point, and what follows from it
+    decider.hpp          Decider: what follows, found out
+    run.hpp              Run: one thread's way through documents
+
+What came from where. The shared automaton with its `//` loops is YFilter's. That a node is looked at only when its least
+likely branch is there is AFilter's trigger; choosing among equals the one with the shortest list is XFilter's list balance. Equal
+sub-patterns decided once are iFiST's shareable segments; a predicate kept once for all its subscribers is predicate-based
+filtering's. That branches are resolved when their element is closed, with no join afterwards, is BFilter's backward matching.
+Matching ordered twigs by counting how many children are matched from left to right is XTrie's array B. Sets that are
+remembered with their outcome are XPush's.
+
+What was tried, and what it gained (100,000 NITF twigs with two nested paths; time of matching):
+
+    bottom-up sub-patterns, triggered by name              where it began                                              1.0
+    one automaton, a thread a branch point                 kept: only branches that can be wanted are met              0.8
+    what subs complete as one yield, not edge by edge      kept                                                        0.4
+    triggers chosen by their looks, not by list length     kept: half as many nodes are looked at
+    sets of yields step by step (set, yield) -> set        not kept: a look-up a yield, and sets that are met once
+    sets of yields looked for at the end                   kept: as fast, a third of the memory
+    triggers looked at without a branch, part by part      kept                                                        0.2
+    edges only where some node asks for them; prefetching  kept                                                        0.17
+    an extra set of yields for every branch point, however large      not kept: documents differ, it only fills the cache
+
+Takes every pattern, ordered or not. What it costs: memory for what documents led to, bounded by `cache_bytes` for each
+thread that matches; when it is full all of that is forgotten and made again.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -9,6 +47,7 @@ from libcpp.vector cimport vector
 
 from xsift.document.guide cimport Guide
 from xsift.engines.base cimport Engine, Scratch
+from xsift.engines.guiding cimport GuidingScratch
 from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
 from xsift.xpath.condition cimport Condition, SUBJECT_STRING, SUBJECT_TEXT, subject_bit
@@ -94,12 +133,14 @@ cdef enum:
     DEFAULT_CACHE_BYTES = 128 * 1024 * 1024
 
 
-cdef class SiftScratch(Scratch):
-    cdef Run* run
-    cdef object engine  # whose index the run reads
+cdef class SiftScratch(GuidingScratch):
+    cdef Run* run  # reads the engine's index: whoever has the scratch keeps the engine
 
     def __dealloc__(self):
         del self.run
+
+    cdef Guide* guide(self) noexcept:
+        return self.run
 
 
 cdef class Sift(Engine):
@@ -225,9 +266,6 @@ cdef class Sift(Engine):
         cdef SiftScratch scratch = SiftScratch()
         scratch.run = new Run(&self.index, self.cache_bytes)
         return scratch
-
-    cdef Guide* guide(self, Scratch scratch) noexcept:
-        return (<SiftScratch>scratch).run
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
         (<SiftScratch>scratch).run.begin(self.version)

@@ -59,7 +59,8 @@ struct Accepts {
 struct Loops {
     // Looping states that became active at the same element, less those that were active above it.
     int64_t begin, end;       // in `pool`
-    uint64_t hash;            // of the states, and of `above`
+    int64_t total;            // how many there are, those above included,
+    uint64_t hash;            // and the sum of their hashes
     int32_t same_hash;
     int32_t above;            // the loops that were active before, or NONE
     uint32_t names;           // that lead on from these or those above
@@ -406,22 +407,32 @@ class LazyDfa {
         return new_loops.empty() ? above : intern_loops(above);
     }
 
-    // The loops of `new_loops` below those `above`: known ones, or new ones.
+    // The loops of `new_loops` below those `above`, which are marked: known ones, or new ones. In recursive documents the
+    // same loops become active in many an order: what counts is which there are in all.
     int32_t intern_loops(int32_t above) {
-        std::sort(new_loops.begin(), new_loops.end());
-        uint64_t hash = mix64(uint32_t(above));
-        for (const int32_t member : new_loops) hash += mix64(uint64_t(member) + 1);
-        hash >>= 1;
-        const int32_t first = loops_by_hash.get(hash, NONE);
+        int64_t total = int64_t(new_loops.size()) + (above != NONE ? loops[above].total : 0);
+        uint64_t hash = above != NONE ? loops[above].hash : 0;
+        for (const int32_t member : new_loops) {
+            hash += mix64(uint64_t(member) + 1);
+            seen_at[member] = set_number;
+        }
+        const int32_t first = loops_by_hash.get(hash >> 1, NONE);
         for (int32_t link = first; link >= 0; link = loops[link].same_hash)
-            if (loops[link].above == above && is_list(pool, loops[link].begin, loops[link].end, new_loops)) return link;
+            if (loops[link].hash == hash && loops[link].total == total && are_marked(link)) return link;
         const int64_t begin = int64_t(pool.size());
         append(new_loops);
         uint32_t names = above != NONE ? loops[above].names : 0;
         for (const int32_t member : new_loops) names |= index->automaton.states[member].leads_on();
-        loops.push_back(Loops{begin, int64_t(pool.size()), hash, first, above, names});
-        loops_by_hash.put(hash, int32_t(loops.size()) - 1);
+        loops.push_back(Loops{begin, int64_t(pool.size()), total, hash, first, above, names});
+        loops_by_hash.put(hash >> 1, int32_t(loops.size()) - 1);
         return int32_t(loops.size()) - 1;
+    }
+
+    bool are_marked(int32_t link) const {
+        for (; link != NONE; link = loops[link].above)
+            for (int64_t j = loops[link].begin; j < loops[link].end; ++j)
+                if (seen_at[pool[j]] != set_number) return false;
+        return true;
     }
 
     static bool is_list(const std::vector<int32_t>& pool, int64_t begin, int64_t end,

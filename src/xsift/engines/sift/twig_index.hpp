@@ -6,7 +6,8 @@
 // accepts: the rest of the pattern along one branch; or, if that branches again, the node there, a *sub*. Equal subs of
 // one scope are one. What a node completes, its target, is a key, or as a sub an edge of the scope that it stands in.
 //
-// A node is looked at only when its trigger holds: of its edges, the one that has the fewest nodes listed under it.
+// A node is looked at only when its trigger holds: of its edges, the one that looks the least likely to hold, and among equals
+// the one that has the fewest nodes listed under it.
 //
 // Order. A node whose children must come in order does not see paths that end somewhere below them, but the children
 // themselves when they end: each is a sub, even where it does not branch. The node counts them from left to right, and has one
@@ -15,7 +16,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -211,20 +211,19 @@ class TwigIndex {
         return node;
     }
 
-    // How unlikely an edge is to hold, by its looks.
+    // How unlikely an edge is to hold, by its looks: a branch that branches again is, then a path with many names.
     int32_t rarity(int32_t edge) const {
-        if (edges[edge].state == NONE) return 100;
-        int32_t sum = 0;
-        for (int32_t state = edges[edge].state; automaton.states[state].symbol != SCOPE; state = automaton.states[state].parent)
-            sum += automaton.states[state].symbol ? 3 : 1;
-        return sum;
+        if (edges[edge].state == NONE) return INT32_MAX;
+        int32_t names = 0;
+        int32_t state = edges[edge].state;
+        for (; automaton.states[state].symbol != SCOPE; state = automaton.states[state].parent)
+            names += automaton.states[state].symbol != 0;
+        return names;
     }
-    bool is_better(int32_t edge, int32_t than) const {
-        static const int mode = getenv("MODE") ? atoi(getenv("MODE")) : 1;
-        if (mode == 0) return edges[edge].listed < edges[than].listed;
+
+    bool is_better_trigger(int32_t edge, int32_t than) const {
         const int32_t a = rarity(edge), b = rarity(than);
-        if (mode == 1) return a != b ? a > b : edges[edge].listed < edges[than].listed;
-        return a - b > 2 * (31 - __builtin_clz(edges[edge].listed + 1)) - 2 * (31 - __builtin_clz(edges[than].listed + 1));
+        return a != b ? a > b : edges[edge].listed < edges[than].listed;
     }
 
     void list(int32_t node) {
@@ -232,7 +231,7 @@ class TwigIndex {
         int32_t best = edge_pool[at.edges + at.ordered];
         for (int32_t i = at.ordered + 1; i < at.edge_count; ++i) {
             const int32_t edge = edge_pool[at.edges + i];
-            if (is_better(edge, best)) best = edge;
+            if (is_better_trigger(edge, best)) best = edge;
         }
         Edge* const trigger = edges.edit(best);
         Node* const listed = nodes.edit(node);
