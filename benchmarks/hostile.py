@@ -98,7 +98,7 @@ def tuples(size: int) -> tuple[int, Callable[[], str]]:
 
 
 def many_names(size: int) -> tuple[int, Callable[[], str]]:
-    xml = b"<r>" + b"".join(b"<name%d/>" % i for i in range(25_000 * size)) + b"</r>"
+    xml = b"<r>" + b"".join(b"<name%d/>" % i for i in range(75_000 * size)) + b"</r>"
     return _call("select", xml, "//name7")
 
 
