@@ -33,7 +33,7 @@ __all__ = ["routes"]
 
 routes = Routes("subscriptions")
 
-IMPORT_ROWS = 1000  # rows of an import that are written in one piece
+IMPORT_ROWS = 500  # rows of an import that are written in one piece: documents wait for no more than that
 MOST_ERRORS = 1000  # that an import's report names
 LONGEST_LINE = 256 << 10
 PREVIEW_SHOWN = 100
