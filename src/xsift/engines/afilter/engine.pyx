@@ -35,7 +35,7 @@ Deviations.
   that all its paths have.
 - Conditions are leaves: a label of its own, whose object is popped as soon as its triggers are checked.
 
-Takes every unordered pattern; twigs through the join of path matches (paths.pyx), for which a path is reported at
+Takes every unordered pattern; twigs through the join of path matches (join.pyx), for which a path is reported at
 each element where it ends, not only once; tuples are for linear patterns only. Wins on large sets of paths with `*`
 and `//`, whose ends are more selective than their beginnings, and where siblings repeat: about half of YFilter's time
 for 100,000 NITF paths. Where most paths match (the book DTD) it gains little, and where no path has a `//` YFilter

@@ -25,8 +25,8 @@ Two ways to evaluate, by the option `evaluation`.
 Deviations.
 - The paper has no wildcards. As in the comparison by Hou and Jacobsen, the stream of `*` has every element.
 - A condition is the stream of the elements for which it holds.
-- Twigs. Paths are matched first, each to its first element. A twig all of whose paths match goes to the shared join of
-  paths.pyx, which asks for the other elements of those paths alone: they are found by joining their streams once more.
+- Twigs. Paths are matched first, each to its first element. A twig all of whose paths match goes to the shared join
+  (join.pyx), which asks for the other elements of those paths alone: they are found by joining their streams once more.
 
 The index has to be complete before it is used, so the document is collected while it is read and evaluated at its
 end: memory grows with the document, and nothing is known before its last tag.

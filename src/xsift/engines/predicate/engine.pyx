@@ -37,7 +37,7 @@ Other deviations.
 - Occurrence determination removes pairs that failed for good (see `Determination`): as printed it is exponential in
   the length of an expression on recursive documents.
 - The encoding of `a/*` leaves (p_a, >=, 1) out, as that of `a/b` does in the paper: another predicate implies it.
-- Attribute filters and nested paths are in a technical report; conditions and the join of paths.pyx stand for them.
+- Attribute filters and nested paths are in a technical report; conditions and the shared join (join.pyx) stand for them.
 
 Takes every unordered pattern. Wins where many of the expressions match, and where `*` and `//` are many: they only
 change values and operators of predicates. Loses against an automaton where few match, since every candidate is

@@ -28,7 +28,7 @@ Deviations.
   path of n nested a's a number of copies that grows with n to the power of 3; so it is at most one copy a path node
   and open element.
 - A path that has matched is not followed any further, unless it is part of a twig.
-- Nested paths are joined after the document has been read (see paths.pyx). Conditions are the last path nodes of their
+- Nested paths are joined after the document has been read (see join.pyx). Conditions are the last path nodes of their
   paths.
 
 Takes every unordered pattern. It was the first of its kind and is here to be compared with; wins where names are
