@@ -69,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a subcommand; returns what the process should exit with."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _set_streams()
-    parsed = _parser(given).parse_args(given)
     try:
+        parsed = _parser(given).parse_args(given)
         return int(importlib.import_module(f"xsift.cli.{parsed.subcommand}").run(parsed))
     except BrokenPipeError:  # `xsift match … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,10 +1,5 @@
-# The part of libexpat that the reader uses. expat.h explains each function.
-cdef extern from *:
-    """
-    #define XML_DTD 1  /* the header hides the limits on entity expansion without it */
-    """
-
-cdef extern from "expat.h" nogil:
+# The part of libexpat that the reader uses, as expat_api.hpp declares it.
+cdef extern from "expat_api.hpp" nogil:
     ctypedef struct XML_ParserStruct:
         pass
     ctypedef XML_ParserStruct* XML_Parser

@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <expat.h>
-
 #include "bytes_table.hpp"
 #include "condition_tables.hpp"
 #include "entity_depths.hpp"
 #include "entity_names.hpp"
+#include "expat_api.hpp"
 
 namespace xsift {
 

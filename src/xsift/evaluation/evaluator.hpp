@@ -152,7 +152,7 @@ class Evaluator final : public NodeSets {
             case FUNCTION_CONTAINS: {
                 const std::string_view where = string(arg(it, 0), context), what = string(arg(it, 1), context);
                 charge_text(where.size() + what.size());
-                return what.empty() || memmem(where.data(), where.size(), what.data(), what.size()) != nullptr;
+                return is_in(what, where);
             }
             case FUNCTION_STARTS_WITH: {
                 const std::string_view where = string(arg(it, 0), context), what = string(arg(it, 1), context);

@@ -14,6 +14,11 @@
 
 namespace xsift {
 
+// Whether a text contains another. The empty text, which may have no place in memory, is in every one.
+inline bool is_in(std::string_view what, std::string_view where) {
+    return what.empty() || (!where.empty() && memmem(where.data(), where.size(), what.data(), what.size()) != nullptr);
+}
+
 // The number of bytes of a character of valid UTF-8.
 inline size_t character_size(char first) {
     const unsigned char c = static_cast<unsigned char>(first);

@@ -10,9 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#define XML_DTD 1  // the header hides the limits on entity expansion without it
-#include <expat.h>
-
+#include "expat_api.hpp"
 #include "node_writer.hpp"
 
 namespace xsift {
@@ -97,7 +95,7 @@ class ExpatBuilder {
         } catch (const std::bad_alloc&) {
             stopped = Outcome::NO_MEMORY;
         }
-        if (stopped != Outcome::BUILT && parser) XML_StopParser(parser, XML_FALSE);
+        if (stopped != Outcome::BUILT && parser) XML_StopParser(parser, 0);
     }
 
     static ExpatBuilder* self(void* data) { return static_cast<ExpatBuilder*>(data); }
