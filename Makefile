@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly clean
+.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly package coverage release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -55,6 +55,15 @@ soak: setup ## a stream that runs for an hour while everything changes; SOAK_SEC
 
 fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EACH=3600 for longer
 	@tools/fuzz $(VENV) $(or $(SECONDS_EACH),300)
+
+package: setup ## source distribution and wheel in dist/, tried in an environment of their own
+	@tools/package $(VENV)
+
+coverage: setup ## how much of Python and of the kernels the tests run, kernels by a build with line tracing
+	@tools/coverage $(VENV)
+
+release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
+	@tools/release $(VENV)
 
 fuzz-briefly: setup ## a minute of documents, expressions and saved files, with sanitizers; what CI does
 	@tools/sanitize $(VENV) --fuzz 60

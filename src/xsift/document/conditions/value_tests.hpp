@@ -170,7 +170,7 @@ class TestRegistry {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
                 test.comparison == comparison && !test.by_number() && test.text.size() == length &&
-                std::memcmp(test.text.data(), data, length) == 0)
+                (length == 0 || std::memcmp(test.text.data(), data, length) == 0))
                 return i;
         }
         return -1;
