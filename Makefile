@@ -59,8 +59,8 @@ fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EAC
 package: setup ## source distribution and wheel in dist/, tried in an environment of their own
 	@tools/package $(VENV)
 
-coverage: setup ## how much of Python and of the kernels the tests run, kernels by a build with line tracing
-	@tools/coverage $(VENV)
+coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build with line tracing
+	@tools/coverage $(VENV) $(or $(KIND),python)
 
 release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
 	@tools/release $(VENV)

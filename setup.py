@@ -120,7 +120,7 @@ if __name__ == "__main__":  # cythonize starts processes, which read this file a
         cmdclass={"build_ext": BuildKernels},
         ext_modules=cythonize(
             kernels(),
-            build_dir=f"build/cython-{MODE}",
+            build_dir=None if MODE == "trace" else f"build/cython-{MODE}",  # coverage wants it beside the source
             nthreads=0 if JOBS == 1 else JOBS,
             language_level=3,
             include_path=["src"],
