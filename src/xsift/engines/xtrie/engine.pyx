@@ -339,8 +339,8 @@ cdef class XTrie(Engine):
 
     cdef inline int is_reachable(self, XTrieScratch scratch, const Probe* probe, int32_t level) except -1 nogil:
         """Whether a row that is met at a level has a match of its parent where it must be: a partial matching."""
-        if probe.flags & STAR:
-            return self.is_reachable_through_star(scratch, probe.row, level)
+        if probe.flags & STAR:  # asked for itself alone; the rows of a pattern that is gone say nothing
+            return probe.pattern >= 0 and self.is_reachable_through_star(scratch, probe.row, level)
         return scratch.matched.reaches(probe.parent, level, probe.level_min, probe.flags & UNBOUNDED)
 
     cdef int is_row_reachable(self, XTrieScratch scratch, int32_t row, int32_t level) except -1 nogil:
