@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly package coverage release clean
+.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -65,7 +65,12 @@ coverage: setup ## how much of the Python files the tests run; KIND=kernels for 
 release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
 	@tools/release $(VENV)
 
-fuzz-briefly: setup ## a minute of documents, expressions and saved files, with sanitizers; what CI does
+differential: setup ## engines beside the reference, expressions beside lxml, 5 minutes each; SECONDS_EACH=3600 for longer
+	@$(PYTHON) -m tests.engines.differential --seconds $(or $(SECONDS_EACH),300)
+	@$(PYTHON) -m tests.evaluation.differential --seconds $(or $(SECONDS_EACH),300)
+
+sanitize-fast: setup ## the kernels' tests with sanitizers, then a minute each of random documents, expressions, files and engines
+	@tools/sanitize $(VENV) tests/document tests/xpath tests/engines tests/matching
 	@tools/sanitize $(VENV) --fuzz 60
 
 clean: ## what was built
