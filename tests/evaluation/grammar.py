@@ -4,7 +4,7 @@ what lxml says of them."""
 from __future__ import annotations
 
 import random
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from lxml import etree
@@ -259,7 +259,7 @@ def meaning(expression: str) -> str:
     return to_text(parse(expression, NAMESPACES), verification=True)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def evaluator(text: str) -> Any:
     return etree.XPath(text, namespaces=NAMESPACES)
 
