@@ -36,10 +36,11 @@ test: setup ## every test
 test-spark: setup ## the tests on Spark alone
 	@$(PYTHON) -m pytest tests/spark
 
-lint: setup ## ruff and mypy --strict
+lint: setup ## ruff, mypy --strict, and the stubs of the kernels
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check --quiet . || { echo "make format puts the format right"; exit 1; }
 	@$(PYTHON) -m mypy
+	@tools/check-stubs $(PYTHON)
 
 format: setup ## put the format right
 	@$(PYTHON) -m ruff check --fix . && $(PYTHON) -m ruff format .

@@ -54,6 +54,19 @@ def test_every_folder_is_a_room() -> None:
     assert {room_of(path) for path in FILES} - {"__init__"} <= set(MAY_KNOW)
 
 
+def test_every_kernel_that_python_imports_has_a_stub() -> None:
+    root = PACKAGE.parent.parent
+    scripts = [path for folder in ("src", "tests", "benchmarks") for path in (root / folder).rglob("*.py")]
+    text = "\n".join(path.read_text() for path in scripts)
+    missing = {
+        str(kernel.relative_to(PACKAGE))
+        for kernel in PACKAGE.rglob("*.pyx")
+        if not kernel.with_suffix(".pyi").exists()
+        and re.search(rf"\b{re.escape('.'.join(kernel.relative_to(PACKAGE.parent).with_suffix('').parts))}\b", text)
+    }
+    assert not missing
+
+
 def test_the_reader_of_imports_sees_all_kinds() -> None:
     lines = ["from xsift.a.b import c", "import xsift.d", "cimport xsift.e.f", "  from xsift.g cimport h"]
     assert rooms_imported("\n".join(lines)) == {"a", "d", "e", "g"}

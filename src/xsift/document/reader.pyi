@@ -1,17 +1,15 @@
 from os import PathLike
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from typing_extensions import Buffer
 
+from xsift.document.document import Readable
 from xsift.document.events import EventSource, RecordedEvents
 from xsift.document.index import DocumentIndex
 from xsift.document.limits import Limits
 from xsift.document.names import ElementNames
 
-class Readable(Protocol):
-    def read(self, size: int, /) -> Buffer | str: ...
-
-Source: TypeAlias = Buffer | str | PathLike[str] | Readable
+_Source: TypeAlias = Buffer | str | PathLike[str] | Readable
 
 class Reader(EventSource):
     @property
@@ -31,9 +29,9 @@ class Reader(EventSource):
         keep_names: bool = False,
         scanner: bool = True,
     ) -> None: ...
-    def open(self, source: Source, *, encoding: str | None = None) -> Reader: ...
+    def open(self, source: _Source, *, encoding: str | None = None) -> Reader: ...
     def close(self) -> None: ...
-    def read(self, source: Source, *, encoding: str | None = None) -> RecordedEvents: ...
+    def read(self, source: _Source, *, encoding: str | None = None) -> RecordedEvents: ...
     def chunk_of_events(self) -> list[int]: ...
     def finish(self, *, validate: bool = True) -> None: ...
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,16 +28,13 @@ from xsift.matching import storage
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
 from xsift.matching.fragments import Fragments
-from xsift.matching.results import NO_FAILURES, ArrayMatches, Explanation, Match, Node, SubscriptionReport
+from xsift.matching.results import NO_FAILURES, ArrayMatches, BatchRows, Explanation, Match, Node, SubscriptionReport
 from xsift.matching.row_evaluator import RowEvaluator
 from xsift.matching.rows import Rows
 from xsift.matching.segments import Built, Segments, choose_engine, make_plan
 from xsift.matching.selection import Selector
 from xsift.matching.worker import Worker
 from xsift.xpath.symbols import Symbols
-
-if TYPE_CHECKING:
-    from xsift.matching.worker import Found
 
 __all__ = ["Matcher"]
 
@@ -197,7 +194,7 @@ class Matcher:
         return matches
 
     def _decided(
-        self, found: Found, document: Callable[[int], Document], desk: _Desk
+        self, found: BatchRows, document: Callable[[int], Document], desk: _Desk
     ) -> tuple[RowArray, EndArray, dict[int, DocumentError], Failures]:
         """Rows for each document of a batch, once the candidates among them are decided; errors; failures."""
         rows, ends, candidates, candidate_ends, errors = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,16 @@ class Node(NamedTuple):
         fragment = "" if self.fragment is None else f", fragment={self.fragment!r}"
         return f"Node(path={self.path!r}, element={self.element}, start={self.start}, end={self.end}{fragment})"
 
+
+BatchRows: TypeAlias = tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    dict[int, DocumentError],
+]
+"""What a worker found in a batch: rows that match and where each document's end; the same for rows that are still to
+be evaluated; and, by number, the errors of documents."""
 
 NO_FAILURES: Mapping[str, XsiftError] = MappingProxyType({})
 

@@ -6,15 +6,8 @@ import numpy.typing as npt
 
 from xsift.document import Document, Reader, RecordedEvents
 from xsift.errors import DocumentError
+from xsift.matching.results import BatchRows
 from xsift.matching.segment import Segment
-
-Found = tuple[
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int64],
-    npt.NDArray[np.int32],
-    npt.NDArray[np.int64],
-    dict[int, DocumentError],
-]
 
 class RowKind(IntEnum):
     DELIVER = 0
@@ -52,7 +45,7 @@ class Worker:
     def __init__(self, plan: Plan, reader: Reader) -> None: ...
     def match(self, document: Document) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
     def match_events(self, events: RecordedEvents) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
-    def match_batch(self, documents: Sequence[bytes | Document | DocumentError]) -> Found: ...
+    def match_batch(self, documents: Sequence[bytes | Document | DocumentError]) -> BatchRows: ...
     def match_buffers(
         self, number: int, offsets: int, wide: bool, text: bool, data: int, validity: int, shift: int
-    ) -> Found: ...
+    ) -> BatchRows: ...

@@ -1,9 +1,11 @@
 from collections.abc import Mapping
+from typing import final
 
 from xsift.xpath.compiled import Compiled
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
 
+@final
 class Compiler:
     symbols: Symbols
     def __init__(self, symbols: Symbols, *, namespaces: Mapping[str, str] | None = None) -> None: ...

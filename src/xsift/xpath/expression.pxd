@@ -7,7 +7,7 @@ from xsift.xpath.syntax cimport SyntaxNode
 cdef class Expression:
     cdef vector[SyntaxNode] nodes  # the root is the last
     cdef bytes source              # UTF-8; what the nodes' offsets refer to
-    cdef readonly Namespaces namespaces
+    cdef Namespaces namespaces
 
 
 # The UTF-8 bytes of a subscription's text, which was given as str or bytes.

@@ -14,8 +14,6 @@ parent's label, and those are found by following the parent's pointers backwards
 hands the nodes that point to it on to where it pointed itself.
 """
 
-from typing import NamedTuple
-
 from libcpp.vector cimport vector
 
 from xsift.engines.xtrie.probes cimport NO_LIST, Probe, ProbeList, ProbeLists
@@ -23,30 +21,11 @@ from xsift.native.tables cimport pack
 from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
 from xsift.xpath.symbols cimport ANY, Symbols
 
+from xsift.engines.xtrie.view import SubstringRow, TrieLabel
+
 
 cdef enum:
     ENOUGH = 1000  # rows, before it is worth while to rearrange them
-
-
-class SubstringRow(NamedTuple):
-    """A row of the Substring-Table, with the paper's names."""
-
-    row: int
-    pattern: int
-    substring: tuple
-    parent_row: int
-    rel_level: tuple  # (minimum, maximum); None is no maximum
-    rank: int
-    num_child: int
-    next: int
-
-
-class TrieLabel(NamedTuple):
-    """A node of the Trie, named by its label; alpha is a row, beta the label of the node that it points to."""
-
-    label: tuple
-    alpha: int
-    beta: tuple
 
 
 cdef class Trie:

@@ -1,0 +1,6 @@
+from xsift.engines.base import Engine
+from xsift.engines.xtrie.view import SubstringRow, TrieLabel
+
+class XTrie(Engine):
+    def substring_table(self) -> list[SubstringRow]: ...
+    def trie_nodes(self) -> list[TrieLabel]: ...

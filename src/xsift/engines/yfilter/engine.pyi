@@ -1,0 +1,3 @@
+from xsift.engines.base import Engine
+
+class YFilter(Engine): ...
