@@ -14,6 +14,7 @@ import pyarrow as pa
 import xsift
 from benchmarks.measuring import machine, table
 from benchmarks.sift import Measured, distinct, documents_of
+from xsift.engines.predicate.engine import PredicateEngine
 
 COPIES = 30
 ENGINES = ("predicate", "yfilter", "sift")
@@ -35,6 +36,7 @@ def run(scale: float) -> None:
     for name in ENGINES:
         matcher = subscriptions.matcher(name)
         measured = Measured(matcher, documents)
+        engine = matcher._plan.segments[0].engine
         matches = sum(measured.matches) / len(measured.matches)
         lines.append(
             [
@@ -43,7 +45,7 @@ def run(scale: float) -> None:
                 f"{measured.total / 1000:,.2f}",
                 f"{measured.matching * 1000 / matches:,.1f}",
                 f"{sum(matcher.memory().values()) / 1e6:,.0f}",
-                f"{matcher._plan.segments[0].engine.distinct_predicates:,}" if name == "predicate" else "",
+                f"{engine.distinct_predicates:,}" if isinstance(engine, PredicateEngine) else "",
             ]
         )
     table(["", "matches a document", "ms a document", "ns a match", "index, MB", "distinct predicates"], lines)

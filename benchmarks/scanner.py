@@ -104,8 +104,8 @@ def _same(scanner: Reader, parser: Reader, document: bytes) -> bool:
     return True
 
 
-def _bare(document: bytes) -> None:
-    expat.ParserCreate(None, "\x1f").Parse(document, True)
+def _bare(document: bytes) -> int:
+    return expat.ParserCreate(None, "\x1f").Parse(document, True)
 
 
 def _index(documents: list[bytes]) -> DocumentIndex:

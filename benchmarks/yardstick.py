@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from benchmarks.measuring import machine, median, table
 from benchmarks.sift import distinct, documents_of
+from xsift.document.events import RecordedEvents
 from xsift.engines import create
 from xsift.experiments.programs import YFILTER, why_missing
 from xsift.experiments.subjects import Refused
@@ -83,7 +84,7 @@ def _engines(prepared: Prepared) -> tuple[list[list[int]], dict[str, Callable[[]
         if found != answers:
             raise AssertionError(f"{name} gives other answers than {ENGINES[0]}")
 
-        def way(match: Callable[[object], object] = engine.match) -> None:
+        def way(match: Callable[[RecordedEvents], object] = engine.match) -> None:
             for document in prepared.documents:
                 match(document)
 

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.document.support import (
     ANY_ATTRIBUTE,
@@ -31,6 +32,7 @@ from tests.document.support import (
     Spec,
 )
 from xsift.document import DocumentTree, Limits, Reader, document_statistics
+from xsift.document.document import Readable
 from xsift.errors import DocumentError
 
 # What a reader says of a document: events, offsets and names, or what it says is wrong, and where.
@@ -90,7 +92,7 @@ class Comparison:
 
     def __init__(self, kind: int, limits: Limits) -> None:
         index = asked_of(kind).document_index()
-        options = {"limits": limits, "positions": bool(kind & 1), "keep_names": bool(kind & 2)}
+        options: dict[str, Any] = {"limits": limits, "positions": bool(kind & 1), "keep_names": bool(kind & 2)}
         self.scanner, self.expat = Reader(index, **options), Reader(index, **options, scanner=False)
         self.limited = limits != Limits()
 
@@ -109,7 +111,7 @@ class Comparison:
                 yield f"as a stream: {found} instead of {expected}"
 
 
-def answer(reader: Reader, source: object) -> Answer:
+def answer(reader: Reader, source: bytes | Readable) -> Answer:
     try:
         document = reader.read(source)
     except DocumentError as error:

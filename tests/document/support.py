@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from lxml import etree
 
@@ -43,8 +44,7 @@ class Spec:
 
     def key(self) -> bytes:
         numeric = isinstance(self.operand, float)
-        number = self.operand if numeric else 0.0
-        text = b"" if numeric else self.operand.encode()  # type: ignore[union-attr]
+        number, text = (self.operand, b"") if isinstance(self.operand, float) else (0.0, self.operand.encode())
         attribute = self.attribute.encode()
         head = bytes([self.subject, self.converted, self.transform, self.comparison, numeric, self.negated])
         return b"C" + head + struct.pack("<dI", number + 0.0 if number else 0.0, len(attribute)) + attribute + text
@@ -126,7 +126,7 @@ class Asked:
     def document_index(self) -> DocumentIndex:
         return DocumentIndex(self.symbols, [self.index])
 
-    def reader(self, **options: object) -> Reader:
+    def reader(self, **options: Any) -> Reader:
         return Reader(self.document_index(), **options)
 
     def holding(self, document: bytes | str, reader: Reader | None = None) -> list[list[int]]:

@@ -9,14 +9,17 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from typing_extensions import Buffer
 
 from tests.document.support import ANY_ATTRIBUTE, ATTRIBUTE, CONTAINS, EQUAL, NOT_EQUAL, STRING, TEXT, Asked, Spec
 from xsift.document import DocumentTree, Limits, Reader
+from xsift.document.document import Readable
 from xsift.errors import DocumentError
 
 
@@ -24,7 +27,7 @@ def asking_all() -> Asked:
     return Asked().add("*", Spec(TEXT, CONTAINS, "x"), Spec(STRING, EQUAL, "x"), Spec(ATTRIBUTE, EQUAL, "1", "x"))
 
 
-def refused(document: object, **limits: float) -> DocumentError:
+def refused(document: Buffer | str | Readable, **limits: Any) -> DocumentError:
     reader = asking_all().reader(limits=Limits(**limits))
     before = reader.read(b"<a x='1'>x</a>").events
     with pytest.raises(DocumentError) as caught:
@@ -49,6 +52,7 @@ class Endless(io.RawIOBase):
 
 
 def test_limits_are_checked() -> None:
+    limits: dict[str, Any]
     for limits in (
         {"depth": 0},
         {"bytes": -1},
@@ -60,7 +64,7 @@ def test_limits_are_checked() -> None:
             Limits(**limits)
     for limits in ({"depth": 1.5}, {"depth": True}, {"depth": "9"}, {"amplification": None}):
         with pytest.raises(TypeError, match="limit"):
-            Limits(**limits)  # type: ignore[arg-type]
+            Limits(**limits)
     assert Limits() == Limits()
 
 

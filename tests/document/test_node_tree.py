@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from lxml import etree
@@ -48,7 +48,7 @@ def lxml_nodes(xml: bytes) -> list[tuple[str, str, str]]:
     """
     tree = etree.ElementTree(etree.fromstring(xml, etree.XMLParser(huge_tree=True)))
     found: list[tuple[str, str, str]] = [("document", "", str(tree.xpath("string(/*)")))]
-    items: list[Any] = tree.xpath("/node() | /*//node() | /*/@* | /*//@*")
+    items = cast(list[Any], tree.xpath("/node() | /*//node() | /*/@* | /*//@*"))
     for item in items:
         if isinstance(item, str):
             kind, name = ("attribute", item.attrname) if item.is_attribute else ("text", "")  # type: ignore[attr-defined]
@@ -105,7 +105,8 @@ def test_namespace_nodes_are_in_the_order_of_libxml2() -> None:
         if tree.kind(node) == "namespace":
             found.setdefault(tree.parent(node), []).append((tree.name(node), tree.value(node)))
     root = etree.fromstring(xml)
-    expected = [[(prefix or "", uri) for prefix, uri in e.xpath("namespace::*")] for e in root.iter()]
+    declared = [cast(list[tuple[str | None, str]], element.xpath("namespace::*")) for element in root.iter()]
+    expected = [[(prefix or "", uri) for prefix, uri in namespaces] for namespaces in declared]
     assert list(found.values()) == expected
 
 

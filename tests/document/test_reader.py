@@ -9,6 +9,7 @@ import pickle
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ import xsift.document
 from tests.document.support import ATTRIBUTE, CONTAINS, EQUAL, LESS, NAMESPACE, NOT_EQUAL, STRING, TEXT, Asked, Spec
 from tests.document.test_conditions import documents
 from xsift.document import DocumentIndex, DocumentTree, Reader
+from xsift.document.document import Readable
 from xsift.document.faults import FAULTS
 from xsift.errors import DocumentError
 
@@ -38,7 +40,7 @@ class Dribble(io.RawIOBase):
     def __init__(self, data: bytes | str, sizes: list[int]) -> None:
         self.data, self.sizes, self.at, self.turn = data, sizes, 0, 0
 
-    def read(self, size: int = -1) -> bytes | str:  # type: ignore[override]
+    def read(self, size: int = -1) -> Any:
         step = self.sizes[self.turn % len(self.sizes)]
         self.turn += 1
         self.at += step
@@ -66,7 +68,7 @@ def test_every_kind_of_source(asked: Asked, tmp_path: Path) -> None:
     path = tmp_path / "document.xml"
     path.write_bytes(EVENTS)
     with path.open("rb") as binary, path.open() as text, mmap.mmap(binary.fileno(), 0, prot=mmap.PROT_READ) as mapped:
-        sources = [
+        sources: list[Any] = [
             EVENTS, bytearray(EVENTS), memoryview(EVENTS), memoryview(b"  " + EVENTS)[2:], array.array("b", EVENTS),
             EVENTS.decode(), mapped, path, binary, text, io.BytesIO(EVENTS), io.StringIO(EVENTS.decode()),
             Dribble(EVENTS, [1]), Dribble(EVENTS.decode(), [1]), Dribble(EVENTS, [2000]),
@@ -86,13 +88,14 @@ def test_every_kind_of_source(asked: Asked, tmp_path: Path) -> None:
 
 def test_what_is_no_source(asked: Asked, tmp_path: Path) -> None:
     reader = asked.reader()
-    for source in (None, 5, ["<a/>"], memoryview(b"<a/>  ")[::2]):
+    wrong_sources: tuple[Any, ...] = (None, 5, ["<a/>"], memoryview(b"<a/>  ")[::2])
+    for source in wrong_sources:
         with pytest.raises((TypeError, BufferError)):
             reader.read(source)
     with pytest.raises(FileNotFoundError):
         reader.read(tmp_path / "missing.xml")
     with pytest.raises(TypeError, match="encoding"):
-        reader.read(b"<a/>", encoding=5)
+        reader.read(b"<a/>", encoding=5)  # type: ignore[arg-type]
     for wrong in (None, 5):
         file = io.BytesIO()
         file.read = lambda _, wrong=wrong: wrong  # type: ignore[method-assign, misc, assignment]
@@ -117,7 +120,7 @@ def test_wrong_arguments(asked: Asked) -> None:
 
 def test_an_error_of_the_file_comes_through(asked: Asked) -> None:
     class Broken(Dribble):
-        def read(self, size: int = -1) -> bytes | str:
+        def read(self, size: int = -1) -> Any:
             if self.turn == 3:
                 raise ConnectionResetError("gone")
             return super().read(size)
@@ -133,7 +136,7 @@ def test_a_reader_cannot_be_entered_twice(asked: Asked) -> None:
     reader = asked.reader()
 
     class Meddling(Dribble):
-        def read(self, size: int = -1) -> bytes | str:
+        def read(self, size: int = -1) -> Any:
             reader.open(b"<b/>")
             return b""
 
@@ -238,7 +241,7 @@ def test_chunk_borders_do_not_matter(document: bytes, sizes: list[int]) -> None:
     assert whole.events == text.events
 
 
-def chunks_of(reader: Reader, source: object) -> list[list[int]]:
+def chunks_of(reader: Reader, source: bytes | Readable) -> list[list[int]]:
     """The events of a document as they come."""
     reader.open(source)
     return list(iter(reader.chunk_of_events, []))

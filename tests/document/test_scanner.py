@@ -14,6 +14,7 @@ from tests.document.support import ATTRIBUTE, CONTAINS, EQUAL, STRING, TEXT, Ask
 from tests.document.test_hostile import NEWS, refused
 from tests.document.test_reader import Dribble, all_events
 from xsift.document import DocumentTree, Limits, Reader, document_statistics
+from xsift.document.document import Readable
 from xsift.errors import DocumentError
 from xsift.xpath import Symbols
 
@@ -23,7 +24,7 @@ PLAIN = NEWS.replace(
 ).replace(b"&e;", b"&lt;\r\n")
 
 
-def scanned(document: object, reader: Reader) -> bool:
+def scanned(document: bytes | Readable, reader: Reader) -> bool:
     """Whether the scanner alone reads a document."""
     before = document_statistics()
     answer(reader, document)
@@ -282,7 +283,7 @@ def test_expat_may_take_over_a_document_that_is_right() -> None:
             assert all_events(reader.open(source)) == expected[0]
             tree_names = reader.names
             assert tree_names is not None
-            assert len(tree_names) == expected[0].count(-1)  # type: ignore[attr-defined]
+            assert len(tree_names) == expected[0].count(-1)
 
 
 def test_limits_in_a_stream_whose_start_is_gone() -> None:

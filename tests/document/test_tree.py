@@ -9,7 +9,7 @@ from lxml import etree
 
 from tests.document.support import ATTRIBUTE, EQUAL, TEXT, Asked, Spec
 from tests.document.test_conditions import documents
-from xsift.document import DocumentTree, ElementNames, RecordedEvents
+from xsift.document import DocumentTree, ElementNames, NamedEvents, RecordedEvents
 
 
 def compare(document: bytes) -> None:
@@ -76,6 +76,7 @@ def test_a_tree_from_a_stream() -> None:
 def test_a_document_can_be_read_again() -> None:
     document = Asked().reader(keep_names=True).read(b"<a><b/></a>")
     assert [DocumentTree(document).path(2) for _ in range(2)] == ["/a/b", "/a/b"]
+    assert isinstance(document, NamedEvents)
     assert len(document.names) == 2
     assert document.names.name(2) == "b"
 

@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ Q_ROOT = -1
 END = -1
 
 
-def options() -> Iterator[dict[str, object]]:
+def options() -> Iterator[dict[str, Any]]:
     """Every deployment with every kind of cache, from none to as large as it likes."""
     for deployment in DEPLOYMENTS:
         if deployment.startswith("nc"):
@@ -122,7 +123,7 @@ def test_example_2_prefix_and_suffix_labels() -> None:
 
 def test_example_3_stack_branch_after_each_start_tag() -> None:
     filters = Filters(*EXAMPLE_1)
-    root = (0, 0, {})
+    root: tuple[int, int, dict[str, int | None]] = (0, 0, {})
     first_a = (1, 1, {"d": None, "root": 0, "b": None})
     second_a = (3, 3, {"d": 2, "root": 0, "b": None})
     stars = [(1, 1, {"a": None}), (2, 2, {"a": 1}), (3, 3, {"a": 1}), (4, 4, {"a": 3}), (5, 5, {"a": 3})]

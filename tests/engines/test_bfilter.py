@@ -211,6 +211,7 @@ def test_branch_points_that_need_no_two_children(query: str) -> None:
 def test_where_the_rule_is_sound(query: str, needs: bool) -> None:
     bench = Bench(query)
     (_, sub_query), *_ = bench.engine.index.nodes(bench.engine.pattern(0))
+    assert sub_query is not None
     assert bench.engine.index.needs_document_branch(sub_query) is needs
 
 

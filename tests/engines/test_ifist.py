@@ -12,7 +12,7 @@ from xsift.document import DocumentIndex, Reader
 from xsift.document.events import RecordedEvents
 from xsift.engines.ifist.engine import FiST, IFiST
 from xsift.engines.ifist.sequences import profile_sequence
-from xsift.engines.ifist.view import Moment
+from xsift.engines.ifist.view import Moment, SequenceNode
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
 from xsift.xpath import Pattern, Symbols, patterns
@@ -57,11 +57,11 @@ def tree(text: str) -> Element:
     return root.children[0]
 
 
-def labels(nodes: list) -> str:
+def labels(nodes: list[SequenceNode]) -> str:
     return " ".join(node.label for node in nodes)
 
 
-def symbols_of(nodes: list) -> list[str]:
+def symbols_of(nodes: list[SequenceNode]) -> list[str]:
     return ["".join(sorted(node.sym, key=["$", "/", "//", "#"].index)) for node in nodes]
 
 
@@ -492,7 +492,7 @@ def test_deep_recursive_documents(kind: type) -> None:
     for _ in range(12):
         symbols = Symbols()
         engine = kind()
-        added = {}
+        added: dict[int, Pattern] = {}
         for _ in range(40):
             twig = random_twig(rng, names="ab", depth=rng.choice([3, 5]), width=rng.choice([2, 3, 4]))
             pattern = twig.pattern(symbols, ordered=rng.random() < 0.7)

@@ -10,14 +10,20 @@ from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, nested
 from xsift.document.events import RecordedEvents
 from xsift.engines import create
-from xsift.engines.base import Engine
+from xsift.engines.paths import PathEngine
 from xsift.xpath import Symbols, patterns
 
 ENGINES = ("yfilter", "xfilter", "afilter", "predicate", "indexfilter")
 
 
-def index(name: str, *expressions: str) -> tuple[Engine, Symbols]:
-    engine, symbols = create(name), Symbols()
+def made(name: str) -> PathEngine:
+    engine = create(name)
+    assert isinstance(engine, PathEngine)
+    return engine
+
+
+def index(name: str, *expressions: str) -> tuple[PathEngine, Symbols]:
+    engine, symbols = made(name), Symbols()
     for expression in expressions:
         engine.add(patterns(expression, symbols)[0])
     return engine, symbols
@@ -79,12 +85,12 @@ def test_cases(name: str, expression: str, document: Element, expected: bool) ->
 @pytest.mark.parametrize("note_limit", [1, 3, 10, 50, 1 << 20])
 def test_equals_reference_however_few_notes_are_kept(name: str, note_limit: int) -> None:
     for seed in range(8):
-        engine = create(name)
+        engine = made(name)
         engine.note_limit = note_limit
         found = recursive_differences(engine, random.Random(seed), 3)
         assert not found, found[:3]
     for seed in range(2):
-        engine = create(name)
+        engine = made(name)
         engine.note_limit = note_limit
         found = differences(engine, random.Random(seed), 6)
         assert not found, found[:3]

@@ -11,7 +11,7 @@ from tests.support import Element, differences, random_element, random_twig
 from xsift.engines.reference import Evaluation, Tree
 from xsift.engines.sift.engine import Sift
 from xsift.errors import EngineError
-from xsift.xpath import Symbols, patterns
+from xsift.xpath import Pattern, Symbols, patterns
 
 CACHES = [0, 3000, 20_000, 1 << 27]
 
@@ -82,7 +82,7 @@ def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
     rng = random.Random(7)
     symbols = Symbols()
     engine = Sift()
-    kept = {}
+    kept: dict[int, Pattern] = {}
     for _ in range(300):
         pattern = random_twig(rng).pattern(symbols, rng.random() < 0.3)
         if pattern not in kept.values():
@@ -91,7 +91,9 @@ def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
         engine.remove(key)
         del kept[key]
     restored = Sift()
-    restored.restore(engine.saved())
+    saved = engine.saved()
+    assert saved is not None
+    restored.restore(saved)
     assert len(restored) == len(kept)
     for round_number in range(30):
         if round_number == 15:  # the arrays of a restored index belong to the file: a change must copy them

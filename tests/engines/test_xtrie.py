@@ -12,7 +12,7 @@ from tests.support import Element, Twig, differences
 from xsift.document.events import RecordedEvents
 from xsift.engines.xtrie.engine import XTrie
 from xsift.errors import EngineError
-from xsift.xpath import Symbols, patterns
+from xsift.xpath import Pattern, Symbols, patterns
 
 PROBING = ["eager", "lazy"]
 NO_MAXIMUM = None
@@ -333,7 +333,7 @@ def test_max_suffix_pointers_after_additions_and_removals() -> None:
         mix.star = mix.descendant = 0.15
         mix.depth = 6
         symbols, engine = Symbols(), XTrie()
-        live = {}
+        live: dict[int, Pattern] = {}
         for _ in range(8):
             for _ in range(rng.randrange(60)):
                 pattern = mix.twig(rng).pattern(symbols)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from lxml import etree
 
@@ -269,7 +269,7 @@ class LxmlDocument:
 
     def __init__(self, xml: str) -> None:
         self.tree = etree.ElementTree(etree.fromstring(xml.encode()))
-        self.items: list[Any] = self.tree.xpath("//node() | //@*")
+        self.items = cast(list[Any], self.tree.xpath("//node() | //@*"))
         self.numbers = {_key(item): number for number, item in enumerate(self.items, 1)}
 
     def value(self, text: str) -> Any:

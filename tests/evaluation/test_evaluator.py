@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from typing import Any
 
 import pytest
 from lxml import etree
@@ -83,7 +84,7 @@ def test_substring(start: str, length: str) -> None:
 def test_matches_and_selects_as_lxml(expression: str) -> None:
     agrees(MANY, expression)
     text = to_text(parse(expression), verification=True)
-    found = etree.ElementTree(etree.fromstring(MANY)).xpath(text)
+    found: Any = etree.ElementTree(etree.fromstring(MANY)).xpath(text)
     if isinstance(found, list):
         expected = [item if isinstance(item, str) else str(item.xpath("string()")) for item in found]
         assert Evaluated(MANY).values(expression) == expected

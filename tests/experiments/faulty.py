@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xsift.document.events import RecordedEvents
+from xsift.document.events import EventSource
 from xsift.engines.reference import Reference
 from xsift.errors import EngineError
 from xsift.xpath.pattern import Pattern
@@ -31,7 +31,7 @@ class Liar(Reference):
 
     name = "liar"
 
-    def match(self, document: RecordedEvents) -> npt.NDArray[np.int32]:
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
         return super().match(document)[:-1]
 
 
@@ -40,7 +40,7 @@ class Crasher(Reference):
 
     name = "crasher"
 
-    def match(self, document: RecordedEvents) -> npt.NDArray[np.int32]:
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
         os.kill(os.getpid(), signal.SIGKILL)
         return super().match(document)
 
@@ -50,7 +50,7 @@ class Sleeper(Reference):
 
     name = "sleeper"
 
-    def match(self, document: RecordedEvents) -> npt.NDArray[np.int32]:
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
         time.sleep(60)
         return super().match(document)
 
@@ -69,7 +69,7 @@ class Thrower(Reference):
 
     name = "thrower"
 
-    def match(self, document: RecordedEvents) -> npt.NDArray[np.int32]:
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
         raise ZeroDivisionError("oh")
 
 
@@ -90,7 +90,7 @@ class Counted(Reference):
     options = {"size": (1, 2, 3)}  # noqa: RUF012
 
     def __init__(self, **options: Any) -> None:
-        self.size = self._option(options, "size")
+        self.size: int = self._option(options, "size")
         super().__init__(**options)
 
     @property

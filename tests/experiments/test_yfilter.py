@@ -17,6 +17,7 @@ from xsift.experiments.peers import PEERS
 from xsift.experiments.plan import make_plan
 from xsift.experiments.report import terminal
 from xsift.experiments.results import NOT_MEASURED, Results
+from xsift.experiments.subjects import Clock
 
 Measure = Callable[[str], Results]
 
@@ -150,11 +151,11 @@ def test_it_warms_up_until_it_gets_no_faster(
 
         def match(self, document: int) -> list[str]:
             asked.append(next(taken))
-            self._clock = yfilter.Clock(0.0, asked[-1])
+            self._clock = Clock(0.0, asked[-1])
             return []
 
         def parse(self, document: int) -> None:
-            self._clock = yfilter.Clock(0.0, 0.0)
+            self._clock = Clock(0.0, 0.0)
 
     Timed()._warm_up()
     assert asked == [9, 5, 4, 4, 3, 3, 3]

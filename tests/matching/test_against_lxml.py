@@ -17,7 +17,7 @@ from xsift.engines import ENGINES
 from xsift.xpath import parse, to_text
 
 
-def lxml_says(xpath: str, tree: object) -> bool:
+def lxml_says(xpath: str, tree: etree._Element | etree._ElementTree) -> bool:
     expression = to_text(parse(xpath, NAMESPACES), verification=True)
     return bool(etree.XPath(f"boolean({expression})", namespaces=NAMESPACES)(tree))
 
@@ -86,7 +86,7 @@ def check_selection(xpath: str, xml: str) -> None:
     # An attribute that patterns find is called as the subscription calls it.
     assert [node.path.replace("@n:", "@m:") for node in selected] == expected, f"{xpath} on {xml}"
     elements = list(tree.iter("*"))
-    for node, item in zip(selected, found if expected else [], strict=True):
+    for node, item in zip(selected, found if isinstance(found, list) else [], strict=True):
         if not isinstance(item, str) and item in elements:
             assert elements[node.number - 1] is item
 

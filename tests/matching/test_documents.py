@@ -212,6 +212,10 @@ def test_a_stream_that_is_too_large_is_not_read_whole(matcher: xsift.Matcher, tm
 def test_labels_come_back() -> None:
     subscriptions = xsift.Subscriptions()
     subscriptions.add("a", "//a")
-    documents = [xsift.Document(b"<a/>", label="first"), b"<a/>", xsift.Document("<", label="broken")]
+    documents: list[bytes | xsift.Document] = [
+        xsift.Document(b"<a/>", label="first"),
+        b"<a/>",
+        xsift.Document("<", label="broken"),
+    ]
     assert [match.label for match in subscriptions.matcher().match_many(documents)] == ["first", None, "broken"]
     assert repr(documents[0]) == "<Document of 4 bytes, label='first'>"

@@ -64,7 +64,7 @@ def _match_array(matcher: xsift.Matcher, xml: bytes) -> Any:
 DOORS: dict[str, Callable[[xsift.Matcher, bytes], Any]] = {
     "bytes": lambda matcher, xml: _outcome(lambda: matcher.match(xml)),
     "stream": lambda matcher, xml: _outcome(lambda: matcher.match(io.BytesIO(xml))),
-    "trickle": lambda matcher, xml: _outcome(lambda: matcher.match(Trickle(xml))),  # type: ignore[arg-type]
+    "trickle": lambda matcher, xml: _outcome(lambda: matcher.match(Trickle(xml))),
     "match_many": _match_many,
     "match_array": _match_array,
     "select": lambda matcher, xml: _outcome(lambda: list(matcher.select(xml))),

@@ -156,7 +156,7 @@ def test_rows_that_are_none_are_errors_with_their_number() -> None:
     assert list(subscriptions) == ["a"]
     for rows in (["ab"], [b"ab"], [("a",)], [7]):
         with pytest.raises(xsift.SubscriptionError, match="row 1"):
-            subscriptions.add_many(rows)  # type: ignore[arg-type]
+            subscriptions.add_many(rows)
     with pytest.raises(xsift.SubscriptionError, match="id must be str"):
         subscriptions.add(7, "//a")  # type: ignore[arg-type]
 

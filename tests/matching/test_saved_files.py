@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def _entry(header: Any, body: bytearray, chance: random.Random) -> None:
 
 def _fact(header: Any, body: bytearray, chance: random.Random) -> None:
     facts = header["facts"]
-    odd = chance.choice([None, -1, 10**30, "", [], {}, [[]], "sift", 2**31, 1.5, True])
+    odd: object = chance.choice([None, -1, 10**30, "", [], {}, [[]], "sift", 2**31, 1.5, True])
     if chance.random() < 0.5 and facts.get("segments") and isinstance(facts["segments"], list):
         segment = chance.choice(facts["segments"])
         if isinstance(segment, dict):
@@ -145,7 +146,7 @@ def use(path: Path, documents: list[bytes]) -> str:
         return "refused"
     ids: list[str] = []
     outcome = "answered"
-    for ask in (
+    questions: list[Callable[[], object]] = [
         lambda: ids.extend(matcher.row_ids.to_pylist()),
         lambda: [list(match.ids) for match in matcher.match_many(documents)],
         *(lambda xml=xml: matcher.match(xml) for xml in documents),
@@ -154,7 +155,8 @@ def use(path: Path, documents: list[bytes]) -> str:
         *(lambda id=f"s{n}": (matcher.explain(documents[0], id), matcher.report(id)) for n in range(30)),
         lambda: matcher._plan.broad_rows(),
         lambda: matcher.save(path),
-    ):
+    ]
+    for ask in questions:
         try:
             ask()
         except xsift.XsiftError:

@@ -94,7 +94,7 @@ def test_errors_are_collected_or_raised() -> None:
 )
 def test_tables_and_rows(rows: object) -> None:
     subscriptions = xsift.Subscriptions()
-    assert subscriptions.add_many(rows) == []  # type: ignore[arg-type]
+    assert subscriptions.add_many(rows) == []
     assert subscriptions.matcher().match(NEWS) == ["a", "b"]
 
 
@@ -122,7 +122,7 @@ def test_documents_of_every_kind(tmp_path: Path) -> None:
     matcher = subscriptions.matcher()
     text = '<?xml version="1.0" encoding="ISO-8859-1"?><r><p>é</p></r>'
     (tmp_path / "d.xml").write_bytes(text.encode("latin-1"))
-    sources = [
+    sources: list[xsift.document.DocumentSource] = [
         text,
         text.encode("latin-1"),
         bytearray(text.encode("latin-1")),

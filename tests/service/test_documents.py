@@ -109,7 +109,7 @@ def test_many_as_ndjson(http: httpx.Client, client: xsift.Client, owner: str) ->
 
 def test_many_as_a_form(http: httpx.Client, client: xsift.Client) -> None:
     client.add("a", "//a")
-    files = [
+    files: list[tuple[str, Any]] = [
         ("f", ("one.xml", b"<a/>", "application/xml")),
         ("f", ("two.xml", b"<a>", "application/xml")),
         ("f", ("three.xml", b"<b/>")),

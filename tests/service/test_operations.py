@@ -263,10 +263,13 @@ def test_the_writer_groups_and_isolates(tmp_path: Path) -> None:
         table.create(connection)
     groups: list[int] = []
     done: list[list[int]] = []
+
+    def insert(connection: sqlalchemy.Connection, items: list[int]) -> None:
+        connection.execute(table.insert(), [{"n": n} for n in items])
+        groups.append(len(items))
+
     kind: Batched[int] = Batched(
-        lambda connection, items: (
-            connection.execute(table.insert(), [{"n": n} for n in items]) and groups.append(len(items))
-        ),
+        insert,
         lambda items, result, error: done.append(items),
     )
     for number in range(1000, 1100):

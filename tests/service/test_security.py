@@ -77,7 +77,7 @@ def test_nobody_gets_in_without_a_key(guarded: Guarded) -> None:
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthorised"), path
         assert answer.headers["www-authenticate"] == "Bearer"
     for wrong in ("nonsense", "xs_", "xs_a_b", guarded.keys["alice"] + "x", guarded.keys["alice"][:-1], "xs_ä_ö"):
-        answer = httpx.get(f"{url}/subscriptions", headers={"authorization": f"Bearer {wrong}".encode()})
+        answer = httpx.get(f"{url}/subscriptions", headers={b"authorization": f"Bearer {wrong}".encode()})
         assert answer.status_code == 401, wrong
     for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
         assert httpx.get(url + path).status_code == 200, path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import httpx
 import pytest
@@ -130,7 +131,7 @@ def test_pages_and_filters(client: xsift.Client, http: httpx.Client) -> None:
     assert len(ids_of(http.get("/subscriptions", params={"label": "kind=odd", "most": 1000}))) == 125
     assert len(ids_of(http.get("/subscriptions", params={"subscriber": "u1", "most": 1000}))) == 50
     assert len(ids_of(http.get("/subscriptions", params={"contains": "//a1", "most": 1000}))) == 83
-    both = {"label": ["kind=odd"], "subscriber": "u1", "most": 1000}
+    both: dict[str, Any] = {"label": ["kind=odd"], "subscriber": "u1", "most": 1000}
     assert len(ids_of(http.get("/subscriptions", params=both))) == 25
     assert ids_of(http.get("/subscriptions", params={"prefix": "%"})) == []
     for wrong in ({"most": "x"}, {"most": 0}, {"after": "?"}, {"label": "novalue"}, {"format": "xml"}):

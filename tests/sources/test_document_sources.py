@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -165,14 +165,13 @@ def test_members_of_archives(tmp_path: Path) -> None:
         "big.xml.bz2": bz2.compress(b"<a>" + b" " * (3 << 20) + b"</a>"),
     }
     make_zip(tmp_path / "t.zip", members)
-    for format, name in (
-        (tarfile.GNU_FORMAT, "g.tar"),
-        (tarfile.PAX_FORMAT, "p.tar.gz"),
-        (tarfile.PAX_FORMAT, "p.txz"),
-    ):
-        with tarfile.open(
-            tmp_path / name, f"w:{ {'gz': 'gz', 'xz': 'xz'}.get(name[-2:], '') }", format=format
-        ) as archive:
+    archives: list[tuple[int, Literal["w", "w:gz", "w:xz"], str]] = [
+        (tarfile.GNU_FORMAT, "w", "g.tar"),
+        (tarfile.PAX_FORMAT, "w:gz", "p.tar.gz"),
+        (tarfile.PAX_FORMAT, "w:xz", "p.txz"),
+    ]
+    for format, mode, name in archives:
+        with tarfile.open(tmp_path / name, mode, format=format) as archive:
             archive.addfile(folder_entry())
             for member, data in members.items():
                 info = tarfile.TarInfo(member)

@@ -120,7 +120,9 @@ def document_file(random: random.Random) -> tuple[str, bytes]:
         pyarrow.parquet.write_table(pa.table({"xml": pa.array(documents, pa.binary())}), file)
         return kind, file.getvalue()
     if kind == ".jsonl":
-        rows = [{"id": random.choice(["x", 5, None, []]), "xml": data.decode("latin-1")} for data in documents]
+        rows: list[dict[str, object]] = [
+            {"id": random.choice(["x", 5, None, []]), "xml": data.decode("latin-1")} for data in documents
+        ]
         content = encoded(random, "\n".join(map(json.dumps, rows)))
     else:
         content = b"".join(documents)

@@ -189,7 +189,7 @@ def test_what_goes_wrong_is_said(spark: SparkSession, documents: DataFrame) -> N
     with pytest.raises(xsift.SubscriptionError, match=r"no column 'xpath'.*'id', 'path'"):
         match_documents(documents, subscriptions=pa.table({"id": ["a"], "path": ["//a"]}))
     with pytest.raises(TypeError, match="subscriptions is a int"):
-        match_documents(documents, subscriptions=7)  # type: ignore[arg-type]
+        match_documents(documents, subscriptions=7)
     with pytest.raises(xsift.SubscriptionError, match="cannot be split"):
         match_documents(documents, subscriptions=made.matcher(), shards=2)
 

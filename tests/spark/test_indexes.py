@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ def folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> IndexFolder:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(indexes, "_sets", indexes.OrderedDict())
+    monkeypatch.setattr(indexes, "_sets", OrderedDict())
     return IndexFolder.of(place[0], place[1].items())
 
 

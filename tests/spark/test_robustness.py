@@ -162,7 +162,8 @@ def kafka_messages(servers: str) -> dict[bytes, tuple[int, str]]:
         if message.error():
             ends += 1
             continue
-        value = (int(message.value()), message.key().decode())
-        assert found.setdefault(message.headers()[0][1], value) == value
+        headers: Any = message.headers()
+        value = (int(message.value() or b""), (message.key() or b"").decode())
+        assert found.setdefault(headers[0][1], value) == value
     consumer.close()
     return found

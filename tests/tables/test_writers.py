@@ -12,8 +12,10 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from deltalake import write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 import xsift
@@ -107,10 +109,9 @@ def test_a_reader_sees_each_version_as_it_was_made(place: Place) -> None:
 def test_a_commit_whose_answer_is_lost_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = SubscriptionTable.create(tmp_path / "table")
     table.add([("a", "//a")])
-    write = delta.write_deltalake
 
-    def loses_its_answer(*args: object, **options: object) -> None:
-        write(*args, **options)
+    def loses_its_answer(*args: Any, **options: Any) -> None:
+        write_deltalake(*args, **options)
         raise CommitFailedError("timeout")
 
     monkeypatch.setattr(delta, "write_deltalake", loses_its_answer)

@@ -185,9 +185,9 @@ def test_values_are_in_their_domains_and_skewed(tmp_path: Path) -> None:
     assert_valid(documents[:5], path)
     for document in documents:
         for element in etree.fromstring(document):
-            values[element.get("n")] += 1
-            texts[element.text] += 1
-            kinds[element.get("k")] += 1
+            values[element.get("n", "")] += 1
+            texts[element.text or ""] += 1
+            kinds[element.get("k", "")] += 1
     assert set(values) == {str(value) for value in range(1, 11)}
     assert set(texts) == {str(value) for value in range(1, 6)}
     assert set(kinds) == {"x", "y"}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import lxml.etree as etree
 
@@ -34,7 +36,7 @@ _OPERATORS = [
 
 
 @cache
-def _evaluator(text: str) -> etree.XPath:
+def _evaluator(text: str) -> Callable[[etree._Element | etree._ElementTree], Any]:
     return etree.XPath(text, namespaces=NAMESPACES)
 
 
@@ -86,7 +88,10 @@ class Condition:
             head[2] &= 0x7F
             (length,) = struct.unpack_from("=I", rest)
             recipe, rest = rest[4 : 4 + length], rest[4 + length :]
-        return Condition(*head, value, attribute, rest.decode(), recipe)
+        subject, converted, transform, comparison, numeric, negated = head
+        return Condition(
+            subject, converted, transform, comparison, numeric, negated, value, attribute, rest.decode(), recipe
+        )
 
     def values(self, element: etree._Element) -> list[str]:
         if self.subject == 0:
@@ -95,7 +100,7 @@ class Condition:
             return [] if value is None else [value]
         if self.subject == 1:
             prefix = f"{{{self.attribute}}}" if self.attribute else ""
-            return [value for name, value in element.attrib.items() if name.startswith(prefix)]
+            return [str(value) for name, value in element.attrib.items() if str(name).startswith(prefix)]
         if self.subject == 2:
             return [str(text) for text in _evaluator("text()")(element)]
         if self.subject == 3:

@@ -115,7 +115,7 @@ def test_expression_is_plain() -> None:
     assert repr(expression) == "parse('//a[ b ]')"
     assert len(expression) == 5
     assert pickle.loads(pickle.dumps(expression)) == expression
-    assert expression != "//a[ b ]"
+    assert expression != "//a[ b ]"  # type: ignore[comparison-overlap]
     with pytest.raises(TypeError, match="parse"):
         type(expression)()
     with pytest.raises(TypeError, match="str or bytes"):

@@ -4,6 +4,7 @@ everything was read."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xsift.spark import DeltaSink, FolderSink, KafkaSink, ParquetSink, make_session, match_stream
@@ -22,7 +23,7 @@ class EverySink:
 
     def __init__(self, folder: str, servers: str, query: str = "") -> None:
         self.folder, self.servers = folder, servers
-        self.sinks = [
+        self.sinks: list[Callable[[DataFrame, int], None]] = [
             DeltaSink(f"{folder}/delta", partition_by=["subscription"], compact_every=3, query=query),
             ParquetSink(f"{folder}/parquet"),
             FolderSink(f"{folder}/folder", buckets=2),

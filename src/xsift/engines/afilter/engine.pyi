@@ -1,11 +1,11 @@
 from collections.abc import Iterable, Iterator
 
 from xsift.document.events import EventSource
-from xsift.engines.base import Engine
+from xsift.engines.paths import PathEngine
 
 DEFAULT_CACHE_BYTES: int
 
-class AFilter(Engine):
+class AFilter(PathEngine):
     @property
     def deployment(self) -> str: ...
     @property

@@ -2,12 +2,15 @@ from collections.abc import Iterator
 
 from xsift.document.events import EventSource, RecordedEvents
 from xsift.engines.base import Engine
+from xsift.engines.bfilter.index import QueryIndexTree
 from xsift.engines.bfilter.trace import Snapshot, SubQuery
 from xsift.xpath.pattern import Pattern
 
 COUNTER_NAMES: tuple[str, ...]
 
 class BFilter(Engine):
+    @property
+    def index(self) -> QueryIndexTree: ...
     @property
     def held_keys(self) -> list[int]: ...
     def pattern(self, key: int) -> Pattern: ...

@@ -7,11 +7,14 @@ Plain Python over the numbers that the engine gives out; for tests, for explaini
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from xsift.document.events import RecordedEvents
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
+
+if TYPE_CHECKING:
+    from xsift.engines.bfilter.engine import BFilter
 
 END = -1
 DESCENDANT = 1
@@ -74,7 +77,7 @@ def sub_queries(pattern: Pattern, key: int) -> list[SubQuery]:
     return found
 
 
-def trace(engine: Any, document: RecordedEvents) -> Iterator[Snapshot]:
+def trace(engine: BFilter, document: RecordedEvents) -> Iterator[Snapshot]:
     """Runs a document through an engine `bfilter`, and yields what its stacks hold after each event."""
     symbols: Symbols | None = None
     rooted: dict[int, list[str]] = {}  # state -> the sub-queries rooted there
@@ -91,8 +94,7 @@ def trace(engine: Any, document: RecordedEvents) -> Iterator[Snapshot]:
                 named.setdefault(number, []).append(sub_query.name)
             for branch in sub_query.branches:
                 end_state, end_number = nodes[branch.node]
-                transit = end_number is not None
-                end = (state, end_number if transit else end_state, transit)
+                end = (state, end_state, False) if end_number is None else (state, end_number, True)
                 waiting.setdefault(end, []).append((sub_query.name, branch.path))
     document_symbols = symbols if symbols is not None else Symbols()
     tags = _tags(document.events, document_symbols)

@@ -1,13 +1,13 @@
 from collections.abc import Iterable
 
-from xsift.engines.base import Engine
+from xsift.engines.paths import PathEngine
 from xsift.engines.predicate.view import Predicate
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
 
 KINDS: tuple[str, ...]
 
-class PredicateEngine(Engine):
+class PredicateEngine(PathEngine):
     @property
     def distinct_predicates(self) -> int: ...
     @property

@@ -1,4 +1,4 @@
-from xsift.engines.base import Engine
+from xsift.engines.paths import PathEngine
 
-class XFilter(Engine):
+class XFilter(PathEngine):
     def query_index(self) -> dict[int, tuple[list[tuple[int, int]], list[tuple[int, int]]]]: ...

@@ -1,0 +1,4 @@
+from xsift.engines.base import Engine
+
+class PathEngine(Engine):
+    note_limit: int
