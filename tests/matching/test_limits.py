@@ -15,7 +15,7 @@ import pytest
 import xsift
 from tests.language import NAMESPACES, ExpressionMaker, random_xml
 from xsift.document import DocumentIndex, DocumentTree, Reader
-from xsift.engines.evaluation import Evaluation
+from xsift.engines.pattern_evaluation import PatternEvaluation
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.xpath import patterns
 from xsift.xpath.symbols import Symbols
@@ -75,7 +75,7 @@ def test_the_steps_of_an_ordered_twig(engine: str) -> None:
     for number in (1000, 2000, 4000):
         xml = b"<a>" + b"<b/>" + b"<c/>" * number + b"</a>"
         tree = DocumentTree(Reader(DocumentIndex(symbols)).read(xml))
-        evaluation = Evaluation(pattern, tree, 10**9)
+        evaluation = PatternEvaluation(pattern, tree, 10**9)
         before = evaluation.steps_left
         assert len(evaluation.select(1 if pattern.steps[1][2] == symbols.element("c") else 2)) == number
         spent = 10**9 + 50 * len(tree) - evaluation.steps_left

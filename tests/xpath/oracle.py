@@ -12,7 +12,7 @@ from typing import Any
 
 import lxml.etree as etree
 
-from xsift.xpath.compiled import Compiled
+from xsift.xpath.meaning import Meaning
 from xsift.xpath.number import number
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
@@ -243,14 +243,14 @@ def _symbol_of(element: etree._Element) -> str:
     return f"{name.namespace}\x1f{name.localname}" if name.namespace else name.localname
 
 
-def evaluate(compiled: Compiled, document: Tree) -> bool:
+def evaluate(compiled: Meaning, document: Tree) -> bool:
     """Whether some pattern matches."""
     if compiled.always or compiled.never:
         return compiled.always
     return any(Evaluation(pattern, document).found() for pattern in compiled.patterns)
 
 
-def selected(compiled: Compiled, document: Tree) -> set[etree._Element]:
+def selected(compiled: Meaning, document: Tree) -> set[etree._Element]:
     """The elements that the patterns say are selected, or carry or contain what is."""
     found: set[etree._Element] = set()
     for key, selection in zip(compiled.keys, compiled.selections, strict=True):

@@ -26,7 +26,7 @@ from tests.xpath.oracle import (
     selected,
 )
 from xsift.errors import XPathError
-from xsift.xpath import Compiled, Compiler, Symbols, parse, to_text
+from xsift.xpath import Compiler, Meaning, Symbols, parse, to_text
 
 SECONDS = float(os.environ.get("XSIFT_XPATH_SECONDS", "0"))
 
@@ -43,7 +43,7 @@ def rounds(number: int) -> Iterator[random.Random]:
         seed += 1
 
 
-def disagreement(compiled: Compiled, explicit: str, document: Tree, is_node_set: bool) -> str:
+def disagreement(compiled: Meaning, explicit: str, document: Tree, is_node_set: bool) -> str:
     """What is wrong with a compiled expression on a document; "" if nothing is."""
     wanted = says(explicit, document.tree)
     found = evaluate(compiled, document)

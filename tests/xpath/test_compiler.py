@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from xsift.errors import XPathError
-from xsift.xpath import Compiled, Compiler, Selection, Symbols, compile, patterns
+from xsift.xpath import Compiler, Meaning, Selection, Symbols, compile, patterns
 from xsift.xpath.limits import MAX_PATTERNS
 
 NAMESPACES = {"n": "urn:n", "m": "urn:m", "same": "urn:n"}
 
 
-def compiled(text: str, *, ordered: bool = False) -> Compiled:
+def compiled(text: str, *, ordered: bool = False) -> Meaning:
     """Children of a pattern's node are sorted by their symbols: here, alphabetically."""
     symbols = Symbols()
     for letter in "abcdefghijklmnopqrstuvwxyz":

@@ -1,6 +1,6 @@
 """Why a document was refused: expat's error numbers and the reader's own, with a stable code for each.
 
-Numbers below 1000 are expat's (`enum XML_Error`), the others are `Fault` of read_state.hpp, in its order.
+Numbers below 1000 are expat's (`enum XML_Error`), the others are `ReadFault` of read_state.hpp, in its order.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ cdef extern from * nogil:
         int32_t end_part
         uint8_t wants
 
-    cdef enum Fault "xsift::Fault":
+    cdef enum ReadFault "xsift::ReadFault":
         FAULT_NONE "xsift::FAULT_NONE"
         FAULT_DEPTH "xsift::FAULT_DEPTH"
         FAULT_BYTES "xsift::FAULT_BYTES"

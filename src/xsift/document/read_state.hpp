@@ -32,7 +32,7 @@ struct NameEntry {
 };
 
 // Why a document was refused, beside what expat itself refuses. faults.py has a code and a sentence for each.
-enum Fault : int32_t {
+enum ReadFault : int32_t {
     FAULT_NONE = 0,
     FAULT_DEPTH = 1000,  // above all of expat's error numbers
     FAULT_BYTES,

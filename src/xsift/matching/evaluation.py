@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xsift.document import Document, DocumentTree
-from xsift.engines.evaluation import Evaluation
+from xsift.engines.pattern_evaluation import PatternEvaluation
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.row_evaluator import RowEvaluator
 from xsift.matching.rows import Rows
@@ -75,4 +75,4 @@ class Decider:
 
     def _in_order(self, row: int, views: DocumentViews) -> bool:
         patterns = self._rows.compiled(row, self._symbols).patterns
-        return any(Evaluation(pattern, views.elements, self._steps).matches() for pattern in patterns)
+        return any(PatternEvaluation(pattern, views.elements, self._steps).matches() for pattern in patterns)

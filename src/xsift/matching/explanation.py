@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xsift.engines.evaluation import Evaluation
+from xsift.engines.pattern_evaluation import PatternEvaluation
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.namespace_hints import NamespaceHints
 from xsift.matching.results import Explanation, Node, StepReport, SubscriptionReport
@@ -37,7 +37,7 @@ def explain_row(
 ) -> Explanation:
     """Why a row matched a document, or where it stopped."""
     meaning = rows.compiled(row, symbols)
-    evaluations = [Evaluation(pattern, views.elements, steps) for pattern in meaning.patterns]
+    evaluations = [PatternEvaluation(pattern, views.elements, steps) for pattern in meaning.patterns]
     names = NamespaceHints(views.elements, symbols)
     patterns = [
         (str(pattern), _reports(pattern, evaluation, names))
@@ -57,7 +57,7 @@ def explain_row(
     return Explanation(rows.id(row), rows.text(row), passed, patterns, evaluated, residual, nodes)
 
 
-def _reports(pattern: Pattern, evaluation: Evaluation, names: NamespaceHints) -> list[StepReport]:
+def _reports(pattern: Pattern, evaluation: PatternEvaluation, names: NamespaceHints) -> list[StepReport]:
     """How far each step got."""
     reports: list[StepReport] = []
     depths: list[int] = []

@@ -15,7 +15,7 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from xsift.errors import SubscriptionError, XPathError
-from xsift.xpath.compiled import Compiled, Selection
+from xsift.xpath.meaning import Meaning, Selection
 
 from xsift.native.saving cimport check_ends, from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.types cimport int8_t
@@ -218,7 +218,7 @@ cdef class Rows:
             keys.append(self.patterns.data_of(pattern)[:self.patterns.length_of(pattern)])
             selections.append(Selection(_SELECTS[self.alternative_selects[i]], self.alternative_output[i],
                                         self.note(self.alternative_attribute[i]).decode()))
-        return Compiled(
+        return Meaning(
             keys=keys,
             selections=selections,
             exact=bool(flags & EXACT),

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xsift.document import Limits
-from xsift.engines.evaluation import Evaluation
+from xsift.engines.pattern_evaluation import PatternEvaluation
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.evaluation import DocumentViews
 from xsift.matching.results import Node
 from xsift.matching.rows import Rows
-from xsift.xpath.compiled import Selection
+from xsift.xpath.meaning import Selection
 from xsift.xpath.pattern import from_key
 from xsift.xpath.symbols import Symbols
 
@@ -136,8 +136,8 @@ class _Found:
         self._elements: dict[tuple[bytes, int], list[int]] = {}
         self._kept = 0
 
-    def evaluation(self, key: bytes) -> Evaluation:
-        return Evaluation(from_key(key, self._symbols), self._tree, self._steps)
+    def evaluation(self, key: bytes) -> PatternEvaluation:
+        return PatternEvaluation(from_key(key, self._symbols), self._tree, self._steps)
 
     def elements(self, key: bytes, output: int) -> list[int]:
         known = self._elements.get((key, output))

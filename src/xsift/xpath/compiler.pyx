@@ -32,7 +32,7 @@ from xsift.xpath.printer cimport print_tree
 from xsift.xpath.program cimport write_program
 from xsift.xpath.syntax cimport TEST_NAME
 
-from xsift.xpath.compiled import Compiled, Selection
+from xsift.xpath.meaning import Meaning, Selection
 
 _SELECTS = {
     SELECTS_NOTHING: "nothing",
@@ -201,7 +201,7 @@ cdef class Compiler(TruthCompiler):
             keys.append(key_bytes.data()[results[i].key_begin:results[i].key_end])
             attribute = attributes[i].data()[:attributes[i].size()]
             selections.append(Selection(_SELECTS[results[i].selects], results[i].output, attribute.decode()))
-        return Compiled(
+        return Meaning(
             keys=keys,
             selections=selections,
             exact=exact,

@@ -1,4 +1,4 @@
-"""Evaluation: one pattern on the tree of one document: does it match, which elements does a step select, which tuples.
+"""One pattern on the tree of one document: does it match, which elements does a step select, which tuples are there?
 
 Engines say which patterns match; this says where, for those that did, so that `select` and `tuples` work on every engine. It also decides
 ordered twigs for engines that cannot. It is the algorithm of reference.py on flat arrays: bottom-up, for each step the elements that can
@@ -42,7 +42,7 @@ def over_budget(steps):
         hint="simplify the expression, or allow more with Limits(steps=…)")
 
 
-cdef class Evaluation:
+cdef class PatternEvaluation:
     """A pattern on a tree. Elements are numbered from 1, in document order.
 
     `steps` is what it may cost, beside what the document's elements add; without it there is no limit.

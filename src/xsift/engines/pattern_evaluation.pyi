@@ -4,7 +4,7 @@ from xsift.document.tree import DocumentTree
 from xsift.errors import SubscriptionError
 from xsift.xpath.pattern import Pattern
 
-class Evaluation:
+class PatternEvaluation:
     def __init__(self, pattern: Pattern, tree: DocumentTree, steps: int | None = None) -> None: ...
     @property
     def steps_left(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Compiled: what a subscription's text comes to."""
+"""Meaning: what a subscription's text comes to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xsift.xpath.pattern import Pattern, from_key
 from xsift.xpath.symbols import Symbols
 
-__all__ = ["Compiled", "Selection"]
+__all__ = ["Meaning", "Selection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class Meaning:
     """The subscription can match a document only if one of its patterns does. If it is exact, it then does match."""
 
     keys: list[bytes]
