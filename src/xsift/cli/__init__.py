@@ -1,4 +1,4 @@
-"""The command line: `xsift SUBCOMMAND …`, one file a subcommand.
+"""The command line: `xsift SUBCOMMAND …`, one file for each subcommand.
 
 A subcommand's module has `configure(parser)` and `run(arguments) -> exit code`. Only the module that is asked for is
 imported, so that `xsift match` does not wait for Spark.

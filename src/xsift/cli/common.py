@@ -1,4 +1,4 @@
-"""What several subcommands share: options for subscriptions, progress, numbers for eyes."""
+"""What several subcommands share: options for subscriptions, progress, numbers for people."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def report_failed(failed: Sequence[XsiftError], errors: str) -> None:
         )
 
 
-# For eyes
+# For people to read
 
 
 def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:

@@ -196,7 +196,7 @@ def _stream(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.
 
 
 def _wait(query: Any, batches: int) -> None:
-    """Returns when so many micro-batches have been done; raises an error if that takes too long."""
+    """Returns when that many micro-batches have been done; raises an error if that takes too long."""
     deadline = time.monotonic() + BATCH_SECONDS
     while sum(1 for progress in query.recentProgress if progress.numInputRows) < batches:
         failed = query.exception()

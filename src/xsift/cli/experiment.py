@@ -124,7 +124,7 @@ def _show(store: Store, quiet: bool) -> Results:
 
 
 class _Bar(Progress):
-    """The runner's progress: a bar over the points and what it is doing, or a line a point if this is no terminal."""
+    """The runner's progress: a bar over the points and what it is doing, or one line per point without a terminal."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment

@@ -24,13 +24,13 @@ documents: files, .gz .bz2 .xz .zst files, folders, globs, .zip and .tar archive
 
 kind:
   matches   which subscriptions each document satisfies (the default)
-  rows      the same, a row a match
-  nodes     a row a matched node: path, element number, bytes, and the fragment, which stands alone
+  rows      the same, a row for each match
+  nodes     a row for each matched node: path, element number, bytes, and the fragment, which stands alone
 
 format:
-  text      a line a match: document, tab, subscription; with --kind nodes also the path, and the bytes first-last
+  text      one line per match: document, tab, subscription; with --kind nodes also the path, and the bytes first-last
   csv       the same with a header, and with the fragments
-  jsonl     an object a row, errors included
+  jsonl     an object for each row, errors included
   parquet   the same in columns; needs --output
 
 {EXIT_CODES}
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_encoding(encoding: str | None) -> None:
-    """Raises an error if nobody knows the encoding; whether XML can be in it, each document tells."""
+    """Raises an error if Python does not know the encoding. Whether XML can be in it is seen with each document."""
     try:
         "".encode(encoding or "utf-8")
     except LookupError:

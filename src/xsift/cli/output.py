@@ -2,12 +2,12 @@
 
 Rows have the columns that Spark's have (spark/batch.py):
 
-    matches   a row a document: document, matches, error, failures
-    rows      a row a match: document, subscription, error
-    nodes     a row a matched node: document, subscription, path, element, start, end, fragment, error
+    matches   a row for each document: document, matches, error, failures
+    rows      a row for each match: document, subscription, error
+    nodes     a row for each matched node: document, subscription, path, element, start, end, fragment, error
 
 A document that cannot be read is a row with an error; in `rows` and `nodes` its subscription is null. Text and CSV
-have the matches alone, a line each: errors are on standard error.
+have the matches alone, one per line: errors are on standard error.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class _LineWriter:
 
 
 class _TextWriter(_LineWriter):
-    """A line a match: document, tab, subscription; with nodes also path and bytes."""
+    """A line for each match: document, tab, subscription; with nodes also path and bytes."""
 
     def write(self, result: Result) -> None:
         document = result.document.translate(ESCAPES)
@@ -194,7 +194,7 @@ class _TextWriter(_LineWriter):
 
 
 class _CsvWriter(_LineWriter):
-    """A header, then a line a match or node."""
+    """A header, then a line for each match or node."""
 
     def __init__(self, kind: Kind, file: IO[str], is_standard: bool) -> None:
         super().__init__(kind, file, is_standard)
@@ -210,7 +210,7 @@ class _CsvWriter(_LineWriter):
 
 
 class _JsonWriter(_LineWriter):
-    """A JSON object a row; what is null is left out, but for the subscription of a broken document."""
+    """A JSON object for each row; what is null is left out, but for the subscription of a broken document."""
 
     def write(self, result: Result) -> None:
         for row in _rows(self._kind, result):

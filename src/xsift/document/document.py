@@ -1,4 +1,4 @@
-"""Document: what stands at every door. Bytes, their encoding and a label travel together, and are never taken apart.
+"""Document: what every method that takes a document works with. Its bytes, encoding and label stay together.
 
 Document(b"<a/>")                        the document itself
 Document("<a/>")                         as text: whatever encoding it declares, it is text already

@@ -25,7 +25,7 @@ inline int64_t current_offset(const ReadState* state) {
     return XML_GetCurrentByteIndex(state->parser) + state->index_shift;
 }
 
-// Refuses the document at hand, for a fault, or (0) because a Python exception is set.
+// Refuses the document: for a fault, or (0) because a Python exception is set.
 inline void stop(ReadState* state, int32_t fault) {
     if (!fault) state->failed = true;
     else state->fault = fault;

@@ -2,7 +2,7 @@
 
 expat reads UTF-8, UTF-16, ISO-8859-1 and US-ASCII. For other encodings it asks, and can be given a table of 256
 characters. Python's codecs supply it, for the encodings listed here only: a document must not make Python import
-or run whatever codec it names. Encodings with more than one byte a character are not supported.
+or run whatever codec it names. Encodings with more than one byte for a character are not supported.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ cdef class EventSource:
 
 
 cdef class RecordedEvents(EventSource):
-    """The events of one whole document, in memory; it can be matched as often as one likes."""
+    """The events of one whole document, in memory; it can be matched any number of times."""
 
     def __init__(self, codes=(), offsets=()):
         self.codes = codes

@@ -128,5 +128,5 @@ cdef extern from * nogil:
         void begin_document() except +
         TextFrame* push_frame() except +
 
-# Tells a newly reset parser whom to call.
+# Sets the callbacks of a parser that was just reset.
 cdef void set_handlers(ReadState* state) noexcept nogil

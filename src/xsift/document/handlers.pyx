@@ -42,7 +42,7 @@ cdef void set_handlers(ReadState* state) noexcept nogil:
 
 
 cdef void relisten(ReadState* state) noexcept nogil:
-    """Has expat call for text where it is wanted, and nowhere else."""
+    """Turns expat's callbacks for text on where text is wanted, and off elsewhere."""
     if state.hears_text:
         XML_SetCharacterDataHandler(state.parser, on_text)
     else:

@@ -32,7 +32,7 @@ class Limits:
                         those on the string-values of nested elements do (code "text-amplification")
     amplification_bytes growth up to this size is allowed in any case
     entity_depth        entities that refer to entities that refer to … (code "entity-depth")
-    conditions          what conditions may cost that many elements hold (`!=`, `<`, `contains()`, `not()` …): one
+    conditions          what conditions that hold for many elements may cost (`!=`, `<`, `contains()`, `not()`): one
                         for each that holds (code "too-many-conditions"). Each element adds 64. An error of the
                         subscriptions that have such a condition and are not decided by then; all others go on.
     steps               what the evaluation of one subscription on one document may cost (code "too-many-steps"): a

@@ -1,4 +1,4 @@
-"""ElementNames: the name of each element of a document, for those who show a document's nodes to people.
+"""ElementNames: the name of each element of a document, needed to show a document's nodes to people.
 
 Events tell only those names apart that patterns ask for. With `keep_names=True` a reader also records here what
 each start tag really said.

@@ -1,4 +1,4 @@
-"""Which element was open where a document broke off: found by reading it again, for the error's sake only.
+"""Which element was open where a document broke off: found by reading it again, only to write a better error.
 
 "An end tag does not match" sends people searching; "</a> closes <b>, which was opened in line 7" does not. While a
 document is read nobody keeps the names of open elements, so the beginning of a broken one is read once more.

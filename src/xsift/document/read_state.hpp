@@ -57,7 +57,7 @@ enum ReadFault : int32_t {
 struct TextFrame {
     size_t string_start;            // where its string-value begins in ReadState::text
     bool had_nodes;                 // whether it had a text node so far
-    size_t sorted;                  // so many of `passed` are sorted and distinct
+    size_t sorted;                  // how many of `passed` are sorted and distinct
     std::vector<uint64_t> passed;   // pack(part, test) that its text nodes passed so far
 };
 

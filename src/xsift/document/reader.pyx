@@ -6,8 +6,8 @@ slice, so that one of any size takes constant memory.
 
 There are two ways to read, behind the same events. The scanner (scanner.hpp) takes the usual kind of document. Whatever it does
 not take, an error included, is read by expat, which calls back for each tag (handlers.pyx): a document in memory
-from its start, a stream whose start is gone from where the scanner stopped (handover.hpp). Nobody has to know;
-document_statistics() tells.
+from its start, a stream whose start is gone from where the scanner stopped (handover.hpp). Callers see no difference;
+document_statistics() tells which way was taken.
 
 What is accepted is what lxml's default parser accepts. Nothing outside the document is ever read: a reference to an
 external entity, or to one that the document does not declare itself, is an error, even where XML lets a parser skip it
@@ -15,7 +15,7 @@ external entity, or to one that the document does not declare itself, is an erro
 parameter entities are an error too. Attributes that only a DTD gives to an element (defaults) are not attributes of
 it, but namespaces are. Known differences, with the reasons in tests/document/test_hostile.py:
 
-    refused here only     encodings with several bytes a character other than UTF-8 and UTF-16; `version="1."`
+    refused here only     encodings with several bytes for a character other than UTF-8 and UTF-16; `version="1."`
     refused by lxml only  namespaces that are no URIs, two elements with the same ID, colons in the names of
                           processing instructions; nesting deeper than 256
     text                  a carriage return that an entity's declaration gives as `&#13;` is kept here
@@ -527,7 +527,7 @@ cdef class Reader(EventSource):
         return 0
 
     cdef int _prepare_parser(self, const char* encoding) except -1 nogil:
-        """Makes a parser ready for a new document, without handlers yet."""
+        """Makes a parser ready for a new document. It has no handlers yet."""
         cdef ReadState* state = self.state
         if state.parser != NULL and self.worn:
             XML_ParserFree(state.parser)

@@ -1,4 +1,4 @@
-"""DocumentTree: a document as flat arrays, one entry an element, built from its events.
+"""DocumentTree: a document as flat arrays, one entry for each element, built from its events.
 
 Matching needs no tree. Showing which nodes matched, and verifying a match, does: parents, levels, ranks, extents, the
 bytes that an element takes, and its path as people write it (`/nitf/body/p[3]`, as libxml2's getpath gives it).

@@ -1,4 +1,4 @@
-"""The engines: one module a paper, the definition (`reference`), and `sift`. DESIGN.md says what an engine is."""
+"""The engines: one module per paper, the definition (`reference`), and `sift`. DESIGN.md says what an engine is."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from xsift.xpath.pattern cimport Pattern
 
 cdef enum Way:
     ROOT     # to the first step, which can only be the root
-    PARENTS  # only `/` on the way up: so many parents
+    PARENTS  # only `/` on the way up: a fixed number of parents
     LEVEL    # only `/` above where it ends: the ancestor at that level
     SEARCH   # `//` both on the way and above: any of several ancestors, which the steps must be held against
 

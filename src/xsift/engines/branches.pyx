@@ -8,10 +8,10 @@ that all its ascents reach satisfy the branch, and all that is below it; a twig 
                           branch 2 at a: ascents from /a/b, and from branch 1
 
 Ascents and branches are the same for all twigs that have them: an ascent is its source and the step where it ends, a
-branch is its ascents. So the join finds out about each at most once a document.
+branch is its ascents. So the join works each of them out at most once for a document.
 
 Each twig is *watched* at one of its paths, the rarest: it is looked at when that path matches, and then only if its other
-paths have matched, too. A counter a twig, moved by each of its paths, was five to fifteen times the work.
+paths have matched, too. A counter for each twig, moved by each of its paths, was five to fifteen times the work.
 """
 
 from libcpp.algorithm cimport sort, unique
@@ -23,7 +23,7 @@ from xsift.xpath.pattern cimport DESCENDANT, Pattern
 from xsift.xpath.symbols cimport ANY
 
 cdef enum:
-    MOST_NAMES = 1 << 20  # no path has so many steps
+    MOST_NAMES = 1 << 20  # more than any path has steps
 
 
 cdef class BranchIndex:

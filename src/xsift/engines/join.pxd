@@ -26,12 +26,12 @@ cdef struct Candidate:
 cdef class TwigJoin:
     cdef BranchIndex index
     # What is noted while a document is read.
-    cdef vector[uint64_t] matched             # a bit a key: the patterns that have matched
+    cdef vector[uint64_t] matched             # one bit for each key: the patterns that have matched
     cdef vector[OpenedElement] elements       # in document order
     cdef int32_t innermost                    # the innermost open element
     cdef vector[Hit] hits
     cdef vector[int32_t] last_hit             # by path, or -1
-    cdef vector[uint64_t] is_hit              # a bit a path: it has matched in this document
+    cdef vector[uint64_t] is_hit              # one bit for each path: it has matched in this document
     cdef vector[int32_t] hit_paths            # the paths that have
     # What is found out at the end.
     cdef int64_t evaluated                    # candidates so far, over all documents

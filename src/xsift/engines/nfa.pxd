@@ -15,7 +15,7 @@ cdef struct NfaState:
     int32_t marks       # how many other things its owner keeps here; a state with marks is not freed
     int32_t children    # transitions out of here, `*` and `//` included
     uint8_t loops       # whether it stays active below (the state of a `//`)
-    uint16_t names      # one bit (name_bit) a symbol that led on from here at some time: spares most look-ups
+    uint16_t names      # one bit (name_bit) for each symbol that led on from here at some time: spares most look-ups
 
 cdef inline uint16_t name_bit(symbol_t symbol) noexcept nogil:
     return <uint16_t>(1 << (symbol & 15))

@@ -1,6 +1,6 @@
 """PathNfa: one non-deterministic automaton for many paths, with shared prefixes, as YFilter introduced it.
 
-A state a step; a transition a name, a condition or `*`; and for `//` a state that loops to itself. Adding a path
+A step is a state; a name, a condition or `*` is a transition; and `//` is a state that loops to itself. Adding a path
 follows the states that are there and makes the rest; removing one frees what no other path uses.
 """
 

@@ -10,8 +10,8 @@ are a range of post-order ranks, so "the first one for this child after that ran
 in turn leaves most room. For a child that is fixed, what is before it, taken as early as possible, and what is after it, taken as late as
 possible, leave a window of ranks, the same for all elements that the child may stand for.
 
-Work is charged to a budget of steps, for a pattern is a stranger's, and so is the document: an element that is looked at is a step. Who
-passes the budget gets a SubscriptionError.
+Patterns and documents come from strangers, so work is charged to a budget: each element that is looked at is a step.
+An evaluation that passes its budget raises SubscriptionError.
 """
 
 from libcpp.algorithm cimport lower_bound, sort
@@ -55,7 +55,7 @@ cdef class PatternEvaluation:
     cdef vector[vector[symbol_t]] conditions  # by step: the conditions it asks for
     cdef vector[vector[uint64_t]] ranks       # by step, made when needed: pack(parent or 0, post-order rank) of `satisfied`, ascending
     cdef vector[vector[uint64_t]] families    # by step, made when needed: pack(parent, element) of `satisfied`, ascending
-    cdef vector[int32_t] marks                # by element: a number that means something to one function at a time; then 0
+    cdef vector[int32_t] marks                # by element: a mark for the function at work, which leaves all at 0
     cdef int64_t budget
     cdef int64_t left
 
@@ -110,7 +110,7 @@ cdef class PatternEvaluation:
         return list(reached)
 
     def tuples(self, int32_t output):
-        """Every instantiation of the path from the first step to `output`, an element number a step; one at a time."""
+        """Every instantiation of the path from the first step to `output`: the number of an element for each step."""
         cdef vector[int32_t] spine = self._spine(output)
         cdef vector[vector[int32_t]] options  # by step of the path: the elements that may follow the ones chosen above,
         cdef vector[size_t] chosen            # and which of them is chosen

@@ -135,7 +135,7 @@ class Evaluation:
         return [other for other in below if self._fits_in_order(step, element, child, other)]
 
     def tuples(self, output: int) -> Iterator[tuple[int, ...]]:
-        """Every instantiation of the path from the first step to `output`: an element number a step."""
+        """Every instantiation of the path from the first step to `output`: the number of an element for each step."""
         spine = self._spine(output)
         pending: list[tuple[int, ...]] = [(element,) for element in sorted(self.anchored(), reverse=True)]
         while pending:

@@ -45,8 +45,8 @@ struct Expression {
     bool wants_last : 1;     // or on last()
     bool namespaces : 1;     // uses the namespace axis
     bool single : 1, apart : 1, ordered : 1, streams : 1;
-    bool kept : 1;           // does not depend on the context: worth to be remembered while a document is at hand
-    bool shared : 1;         // depends on the context node, and others use it: worth to be remembered for a while
+    bool kept : 1;           // does not depend on the context: worth remembering until the next document
+    bool shared : 1;         // depends on the context node, and others use it: worth remembering for a while
     bool is_repeated : 1;    // stands within a predicate
     uint16_t height = 0;     // how deep expressions nest in it
     int32_t count = 0;       // number of arguments

@@ -1,6 +1,6 @@
 // NodeSets: the nodes of an expression: enumerated where each comes once, built where one could come twice.
 //
-// What does not depend on the context node is found once a document (Expression.kept), for all subscriptions.
+// What does not depend on the context node is found once for each document (Expression.kept), for all subscriptions.
 // What does depend on it, and is part of several expressions (Expression.shared), is remembered in a table that
 // forgets.
 #pragma once

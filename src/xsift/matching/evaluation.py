@@ -24,8 +24,8 @@ __all__ = ["Decider", "DocumentViews"]
 
 
 class DocumentViews:
-    """One document as those see it who look closer than engines: its elements, and all its nodes. Each is made when
-    it is first asked for."""
+    """One document in the forms that evaluation and selection need: its elements, and all its nodes. Each is made
+    when it is first asked for."""
 
     def __init__(
         self, document: Document, evaluator: RowEvaluator, make_elements: Callable[[Document], DocumentTree]

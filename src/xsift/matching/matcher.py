@@ -4,8 +4,8 @@ The walk of a document, whatever door it comes in by: it becomes a Document; a w
 engines, which gives rows that match and rows that are still to be evaluated; these are decided; row numbers become
 ids.
 
-A matcher can be used from many threads: what changes while a document is read is on a desk, and each call takes one
-that is free. Whatever happens to the Subscriptions that it was made from, it answers for the set as it was.
+A matcher can be used from many threads. What changes while a document is read belongs to a desk, and each call takes
+a desk that is free. Whatever happens to the Subscriptions that it was made from, it answers for the set as it was.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class Matcher:
         return self._rows.ids_of(rows)
 
     def match_many(self, documents: Iterable[DocumentSource | DocumentError], *, threads: int = 1) -> Iterator[Match]:
-        """A Match for each document, in their order. A broken document, or one that cannot be had, is the error of
-        its Match, and the rest goes on. A DocumentError among the documents stands for one that could not be had.
+        """A Match for each document, in their order. A broken document, or one that cannot be opened, is the error
+        of its Match, and the rest goes on. A DocumentError among the documents stands for one that was not opened.
         """
         if threads < 1:
             raise ValueError(f"threads is {threads}; at least 1")
@@ -136,7 +136,7 @@ class Matcher:
     def match_array(self, documents: pa.Array) -> ArrayMatches:
         """The ids for each document of an Arrow array of strings or bytes, as an Arrow array of lists; a null for
         one that is broken, or is null itself. With it the errors, by the number of the document. No Python object
-        is made a document or a match.
+        is made for a document or a match.
         """
         rows, ends, errors, failures = self.match_array_rows(documents)
         missing = np.zeros(len(documents), dtype=bool)
@@ -530,7 +530,7 @@ def _merged(rows: RowArray, more: Sequence[int]) -> RowArray:
 
 
 def _lists(values: pa.Array, ends: EndArray, missing: npt.NDArray[np.bool_]) -> pa.Array:
-    """A list a document. Offsets have 64 bits where 32 do not do."""
+    """A list for each document. Offsets have 64 bits where 32 are too few."""
     starts = np.concatenate([[0], ends])
     kind, width = (pa.ListArray, np.int32) if len(values) <= MOST_SMALL else (pa.LargeListArray, np.int64)
     mask = np.append(missing, False) if missing.any() else None

@@ -111,7 +111,7 @@ class Match:
 
 
 class ArrayMatches(tuple[pa.ListArray, dict[int, DocumentError]]):
-    """What an Arrow array of documents gave: `ids`, a list a document, and `errors`, by the number of the document;
+    """What an Arrow array of documents gave: `ids`, one list per document, and `errors`, by document number;
     it unpacks into these two. `failures` has, by the number of the document, the subscriptions that could not be
     decided on it.
     """

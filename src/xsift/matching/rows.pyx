@@ -1,4 +1,4 @@
-"""Rows: the subscriptions of a set as flat arrays, a row each, with no Python object a subscription.
+"""Rows: the subscriptions of a set as flat arrays: a row for each, and no Python objects.
 
 What an expression means is decided here, once, when it is added: its patterns, what it selects, the program for what is left to evaluate. Whoever
 matches, selects or explains later reads it from the row; nothing is parsed again, also not after a set was saved and
@@ -55,7 +55,7 @@ cdef class Rows:
 
     def add_arrow(self, ids, texts, ordered, Compiler compiler not None, *, int32_t mapping=0, bint collect=False,
                   bint refuse_residuals=False):
-        """Adds the subscriptions of Arrow arrays (large_string, large_string, boolean), without an object a row.
+        """Adds the subscriptions of Arrow arrays (large_string, large_string, boolean), without Python objects.
 
         Returns the (id, error) pairs of those that cannot be used; without `collect` the first error is raised, and what
         came before it stays.

@@ -37,7 +37,7 @@ cdef class Segment:
     def restored(Engine engine not None, arrays, Py_ssize_t rows):
         """The segment that was saved, with a new engine of the same kind; the arrays are used where they lie.
 
-        Raises ValueError if they do not fit each other, or a set of so many rows.
+        Raises ValueError if they do not fit each other, or a set with that number of rows.
         """
         cdef Segment segment = Segment.__new__(Segment)
         _check(arrays, rows)
@@ -91,7 +91,7 @@ cdef class SegmentBuilder:
         cdef size_t before
         refused = []
         for row in range(first, end):
-            if row % BREATH == 0:  # a large set takes seconds: other threads, a server's for one, must not stand still
+            if row % BREATH == 0:  # a large set takes seconds, and other threads must not wait for it
                 with nogil:
                     pass
             if self.rows.removed[row]:

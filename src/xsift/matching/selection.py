@@ -38,7 +38,7 @@ class Room:
         self._left = limits.result_bytes
 
     def take(self, size: int) -> None:
-        """Takes so many bytes. Raises SubscriptionError if there are no more."""
+        """Takes that many bytes. Raises SubscriptionError if fewer are left."""
         if size > self._left:
             raise SubscriptionError(
                 "result-too-large",
@@ -111,7 +111,7 @@ class Selector:
 
 
 def _distinct(paths: Sequence[tuple[bytes, int]], found: _Found, limit: int | None) -> dict[tuple[int, ...], None]:
-    """The first so many different tuples of some patterns, in their order."""
+    """The first `limit` different tuples of some patterns, in their order."""
     tuples: dict[tuple[int, ...], None] = {}
     for key, output in paths:
         for instantiation in found.evaluation(key).tuples(output):

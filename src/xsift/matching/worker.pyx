@@ -137,7 +137,7 @@ cdef class Worker:
         return 0
 
     def match_batch(self, documents):
-        """Matches documents one after the other: bytes, Documents, or DocumentErrors of those that could not be had.
+        """Matches documents one after the other: bytes, Documents, or DocumentErrors of those that were not opened.
 
         Returns rows and, for each document, where its rows end; the same for rows to evaluate; and {number of a document:
         error} for those that cannot be read.
@@ -215,7 +215,7 @@ cdef class Worker:
         return _array(rows[0]), _ends(row_ends), _array(candidates[0]), _ends(candidate_ends), errors
 
     cdef vector[int32_t]* emptied(self, vector[int32_t]* results) except NULL:
-        """Room for results, used from batch to batch, so that it is not asked for anew; but not kept if it is huge."""
+        """Room for results, kept from batch to batch so that it is not allocated again; but not if it is huge."""
         if results.capacity() > MOST_KEPT:
             vector[int32_t]().swap(results[0])
         results.clear()
@@ -232,7 +232,7 @@ cdef class Worker:
 
     cdef int note_undecided(self, vector[int32_t]* rows, size_t rows_before, vector[int32_t]* candidates,
                             size_t candidates_before) except -1:
-        """Has rows that did not match, but might have if all conditions had been told, among the candidates as ~row."""
+        """Adds, as ~row, the rows that did not match but might have if all conditions had been tried."""
         cdef const uint8_t[::1] broad = self.plan.broad_rows()
         cdef vector[int32_t] kept
         cdef size_t i, place = rows_before

@@ -12,7 +12,7 @@
 
 namespace xsift {
 
-// Memory as it is saved: whose elements it holds only the array knows.
+// Memory as it is saved. Only the array knows what type its elements have.
 struct Bytes {
     const void* data;
     size_t size;
@@ -168,7 +168,7 @@ class Lists {
         extents.push_back(Extent{0, 0, 0});
         return static_cast<int32_t>(extents.size() - 1);
     }
-    // Makes room for so many elements.
+    // Makes room for that many elements.
     void reserve(size_t list, int32_t capacity) {
         Extent& extent = *extents.edit(list);
         if (extent.capacity >= capacity) return;

@@ -1,7 +1,7 @@
 // BytesTable: numbers distinct byte strings 0, 1, 2, … and finds them again.
 //
 // The strings lie end to end in one blob, as in an Arrow string array, so that a table can be saved,
-// mapped and handed to Arrow without a Python object a string. Symbols, patterns and subscription ids
+// mapped and handed to Arrow without making Python objects. Symbols, patterns and subscription ids
 // are all kept this way. What is saved is the strings; the hash table over them is made anew, with this process's salt, when a
 // restored table is first asked for one. (So a saved table has the same bytes whoever saves it.)
 #pragma once

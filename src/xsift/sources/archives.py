@@ -1,4 +1,4 @@
-"""The files in .zip and .tar archives, one after the other, without unpacking and without trust.
+"""The files in .zip and .tar archives, one after the other. What they claim is not trusted.
 
 Archives come from anywhere. A member is read in pieces, up to the bytes that a document may have; what a small
 archive claims to contain is never believed. tar files are read here rather than by `tarfile`, which reads headers of

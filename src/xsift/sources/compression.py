@@ -1,7 +1,7 @@
 """Compressed files as streams of plain bytes: .gz, .bz2, .xz, .zst, by the file's name.
 
-A small file can decompress to any size. So nothing here reads a file whole: whoever reads asks for so many bytes and
-gets no more, and a decompressor that wants much memory for itself is refused.
+A small file can decompress to any size. So nothing here reads a file whole: whoever reads asks for a number of bytes
+and gets no more, and a decompressor that wants much memory for itself is refused.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ByteStream(Protocol):
     """What all sources of bytes can do."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes; none at the end."""
+        """At most `size` bytes; none at the end."""
         ...
 
 
@@ -219,7 +219,7 @@ class LazyStream:
         self._ended = False
 
     def read(self, size: int = CHUNK_BYTES, /) -> bytes:
-        """At most so many bytes; none at the end."""
+        """At most `size` bytes; none at the end."""
         if self._head:
             data, self._head = self._head[:size], self._head[size:]
             return data

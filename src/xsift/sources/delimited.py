@@ -1,4 +1,4 @@
-"""Rows of TSV and CSV files with the lines they stand on, and what is wrong with those that are none.
+"""Rows of TSV and CSV files with their line numbers, and what is wrong with lines that are no rows.
 
 Arrow reads such files faster, but stops at the first row that it does not like and cannot say which one it was. Here
 a bad row is one bad row. A quoted cell of a CSV file may go over several lines; if its closing quote is missing, only
@@ -85,7 +85,7 @@ def _spoken(fault: str, more: int) -> str:
 
 class _Lines:
     """The lines of a file, decoded, without their ends; some of those ahead can be looked at. A line that cannot be
-    had is None."""
+    read is None."""
 
     def __init__(self, file: ByteStream) -> None:
         self._lines = _numbered(file)
@@ -95,7 +95,7 @@ class _Lines:
         return self._ahead.pop(0) if self._ahead else next(self._lines, None)
 
     def ahead(self, place: int) -> str | None:
-        """The line so many places ahead; None if there is none, or it cannot be had."""
+        """The line that many places ahead; None if there is none, or it cannot be read."""
         while len(self._ahead) <= place:
             found = next(self._lines, None)
             if found is None:
@@ -104,7 +104,7 @@ class _Lines:
         return self._ahead[place][1]
 
     def take(self, number: int) -> None:
-        """Leaves out so many lines: they belong to the row before."""
+        """Skips that many lines: they belong to the row before."""
         del self._ahead[:number]
 
 

@@ -4,7 +4,7 @@
     .gz .bz2 .xz .zst           behind any of these: decompressed
     folders, globs              all files in them that are documents or hold some, by their names or beginnings
     .zip .tar (.tar.gz …)       the files in it that are documents
-    .jsonl .ndjson .parquet     a row a document: `xml`, and `id` if you like
+    .jsonl .ndjson .parquet     a document in each row: `xml`, and `id` if you like
     -                           standard input: one document, JSON Lines, or documents with NULs between them
 
 Nothing disappears: what cannot be read is a DocumentError among the documents, and files that are no documents are
@@ -86,7 +86,7 @@ class DocumentSources:
         return (found for found in self._all() if not isinstance(found, str))
 
     def batches(self, most: int) -> Iterator[list[Found]]:
-        """The documents in lists: so many, or fewer if they are large, or if the next one has to be waited for."""
+        """The documents in lists of that many; of fewer if they are large, or if the next one is not there yet."""
         batch: list[Found] = []
         size = 0
         for found in self._all():

@@ -2,7 +2,7 @@
 
     prefix=uri prefix=uri …                  in a cell of a table, or an option
     {"prefix": "uri", …}                     the same as JSON
-    a file of either, a pair a line; .json; .toml, at the top or in a table [namespaces]
+    a file of either, one pair per line; .json; .toml, at the top or in a table [namespaces]
 
 A prefix with two meanings is an error, wherever the two were said.
 """
@@ -58,7 +58,7 @@ def namespaces_in_value(value: Any) -> dict[str, str]:
 
 
 def namespaces_in_file(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The prefixes of a file: TOML or JSON by its name, else a pair a line; `#` begins a line that is a comment."""
+    """The prefixes of a file: TOML or JSON by its name, else one pair per line; `#` begins a comment line."""
     name = os.fspath(path)
     try:
         if os.path.isfile(name) and os.path.getsize(name) > FILE_LIMIT_BYTES:

@@ -361,7 +361,7 @@ class _Scope:
             self.declared[name] = value
 
     def leave(self, number: int) -> None:
-        """An element with so many declarations closes."""
+        """An element with that many declarations closes."""
         for _ in range(number):
             name, value = self._hidden.pop()
             if value is None:

@@ -1,7 +1,7 @@
 """Subscriptions from files, in the formats that people have them in.
 
     .tsv .csv                  id, expression, if you like ordered, namespaces; a first line may name the columns
-    .jsonl .ndjson             an object a line
+    .jsonl .ndjson             an object on each line
     .parquet                   columns
     .gz .bz2 .xz .zst          behind .tsv, .csv and .jsonl: decompressed
 
@@ -186,7 +186,7 @@ class _Builder:
         self.errors.append(error)
 
     def bad_row(self, line: int, reason: str, hint: str = "") -> None:
-        """Notes a row that is none."""
+        """Notes a line that is no row."""
         self.refuse(line, SubscriptionError("bad-row", reason, hint=hint))
 
     def _mapping(self, value: Any) -> list[tuple[str, str]] | None:
@@ -259,8 +259,8 @@ def _flag(value: Any) -> bool:
 
 
 def our_columns(names: Sequence[str], where: str) -> list[str | None]:
-    """For each name the column of ours that it stands for. A column that is there by its own name is that one, and
-    what else could be it is somebody's own."""
+    """For each name the column of ours that it stands for. A column that has exactly our name is ours; others that
+    people also call so are then kept as columns of their own."""
     lower = [name.strip().lower() for name in names]
     columns = [name if name in COLUMNS else COLUMN_OF.get(name) for name in lower]
     columns = [

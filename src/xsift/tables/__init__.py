@@ -6,7 +6,7 @@ can follow.
     table.as_of(1)
 
 - `table.py`: SubscriptionTable. `rows.py`: what people give, as rows, checked. `delta.py`: the same rows as a Delta
-  Lake table, on a disk or an object store. `places.py`: how a table is named. `conversion.py`: tables of before.
+  Lake table, on a disk or an object store. `places.py`: how a table is named. `conversion.py`: the old format.
 - `follower.py`: a set in memory that keeps up with a table.
 
 No JVM is needed: Delta Lake is read and written by delta-rs (the package `deltalake`).

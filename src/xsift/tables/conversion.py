@@ -1,4 +1,4 @@
-"""Tables of before: a folder of Parquet files, one a version, read once and converted.
+"""Tables in the old format, a folder with one Parquet file per version: read once, and converted.
 
 Such a file has the columns version, position, id, xpath, ordered and writer; a row without an xpath removes its id.
 Of two files with one version the one that was written first counts. The converted table has the same versions. It
@@ -29,7 +29,7 @@ DELTA_LOG = "_delta_log"
 
 
 def old_files(folder: str) -> list[Path]:
-    """The files of a table of before in a folder that is no Delta table; none if it holds something else."""
+    """The files of a table in the old format; none if the folder is a Delta table, or holds something else."""
     if os.path.isdir(os.path.join(folder, DELTA_LOG)):
         return []
     files = sorted(path for path in Path(folder).glob("*.parquet") if not path.name.startswith(("_", ".")))
@@ -39,7 +39,7 @@ def old_files(folder: str) -> list[Path]:
 
 
 def convert_old_table(folder: str) -> None:
-    """Makes the table of before in a folder one of now, with the same versions."""
+    """Converts the table in a folder from the old format to Delta Lake, with the same versions."""
     files = old_files(folder)
     rows, last = _old_changes(files)
     made = Path(tempfile.mkdtemp(dir=folder, prefix="_converting-"))
@@ -59,7 +59,7 @@ def convert_old_table(folder: str) -> None:
 
 
 def _old_changes(files: list[Path]) -> tuple[pa.Table, int]:
-    """All changes of a table of before, as rows of one of now, and the last version."""
+    """All changes of a table in the old format, as rows of the new one, and the last version."""
     first: dict[int, tuple[float, str, pa.Table]] = {}
     for path in files:
         table = pyarrow.parquet.read_table(path)

@@ -1,12 +1,12 @@
 """The rows of a table as a Delta Lake table: changes appended one after the other, each with its version.
 
-The naive way is one row a subscription, changed in place: then one change rewrites the file it is in, and what was
+The naive way is one row per subscription, changed in place: then one change rewrites the file it is in, and what was
 before is gone when Delta Lake cleans up. Here a table is the list of its changes. A commit appends one small file
 whose rows carry the version of that commit, and every version of the set can be computed from the rows alone. What
 the Delta log is for is the commit itself: of two writers that try the same version exactly one succeeds (by a link on
 a local disk, by a conditional put on an object store), and the other looks again.
 
-Small files are merged as they add up, their dead remains are deleted after an hour, and the log is cut at its
+Small files are merged as they add up, and deleted an hour later; the log is cut at its
 checkpoints, so that a table that is changed every second for years stays as quick to open and to look at.
 """
 
@@ -39,11 +39,11 @@ PROPERTIES = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
     "delta.dataSkippingStatsColumns": "_version,_time",
 }
-ATTEMPTS = 60  # of a commit, while others commit; each of these means that another writer got on
+ATTEMPTS = 60  # attempts to commit, while others commit; each that fails means that another writer succeeded
 PAUSE_SECONDS = (0.002, 0.25)  # between attempts, at first and at most
 MERGE_FILES = 64  # small files that are merged into one
 MERGE_BYTES = 4 * 2**20  # what a small file is
-CLEAN_VERSIONS = 1024  # dead files are deleted about once in so many versions
+CLEAN_VERSIONS = 1024  # dead files are deleted about once in this many versions
 DEAD_HOURS = 1  # how long a file stays that is no longer part of the table: a reader may be at it
 
 COMMIT_ID = "xsift.commit"

@@ -44,7 +44,7 @@ def is_table(path: str | os.PathLike[str], storage_options: Mapping[str, str] | 
 
 
 def is_old_table(place: str) -> bool:
-    """Whether a folder holds a table of before, which was Parquet alone."""
+    """Whether a folder holds a table in the old format, which was Parquet without Delta Lake."""
     from xsift.tables.conversion import old_files
 
     return is_local(place) and os.path.isdir(place) and bool(old_files(place))

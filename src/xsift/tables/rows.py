@@ -1,5 +1,5 @@
-"""What people give, as the rows of a table: ids, expressions and columns of their own, checked before anything is
-written.
+"""What people give, as the rows of a table: ids, expressions and columns of their own. They are checked before
+anything is written.
 
 A row can be wrong in itself (its expression, its id), or because its id was in a row before it. Each such row is one
 error; with errors="collect" the others go on.

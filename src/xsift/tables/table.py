@@ -77,7 +77,7 @@ class SubscriptionTable:
     """A table of subscriptions at a path or URL (a folder, s3://, gs://, abfss://).
 
     `storage_options` are those of delta-rs: credentials, endpoints; without them they come from the environment.
-    `user` is who the history names, by default the user of this process. A folder with a table of before (Parquet
+    `user` is who the history names, by default the user of this process. A table in the old format (Parquet
     without Delta Lake) is converted when it is opened.
     """
 

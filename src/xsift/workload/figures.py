@@ -189,7 +189,7 @@ def _distinct(preset: Preset, figure: PaperFigure, matcher: Matcher, sample: int
 
 
 def _match_rate(preset: Preset, figure: PaperFigure, matcher: Matcher, sample: int) -> float:
-    # Every so many of the subscriptions, not the first ones: those that are found first are short and match often.
+    # Every n-th of the subscriptions, not the first ones: those that are found first are short and match often.
     texts = _subscriptions(preset, figure.argument)
     return match_rate(texts[:: max(1, len(texts) // 2000)], _documents(preset, min(sample, 50)), matcher)
 

@@ -1,6 +1,6 @@
 """Writes documents and subscriptions into files; the name's ending says which kind.
 
-Documents: a folder (one file a document), `.zip`, `.tar`, `.tar.gz`, `.jsonl`, `.jsonl.gz` or `.parquet` (columns
+Documents: a folder (one file per document), `.zip`, `.tar`, `.tar.gz`, `.jsonl`, `.jsonl.gz` or `.parquet` (columns
 `id` and `xml`). Subscriptions: `.tsv`, `.csv`, `.jsonl`, each also with `.gz`, or `.parquet` (columns `id` and
 `xpath`, and `ordered` if they are).
 

@@ -168,7 +168,7 @@ _LIST = (
     _ifist(
         "treebank",
         10,
-        # Table II: 250 tags, at most 20 levels (21 in Table V, which counts one more). §7.1: 1,000 documents a group.
+        # Table II: 250 tags, at most 20 levels (21 in Table V, which counts one more). §7.1: groups of 1,000.
         DocumentParameters(
             dtd="treebank", number=1_000, levels=21, maximum_repeats=2, optional_odds=0.5, size_bytes=10_000
         ),

@@ -32,11 +32,11 @@ Matcher = Callable[[Sequence[str], Sequence[bytes]], Sequence[int]]
 """Says of each subscription how many of the documents it matches."""
 
 _STRETCH = 1_000_000
-"""After each so many walks it is asked whether to go on."""
+"""After this many walks it is decided whether to go on."""
 _FIRST_STRETCH = 100_000
-"""And after so many if nothing was found at all."""
+"""And after this many if nothing was found at all."""
 _PATIENCE = 50
-"""It is given up when new ones are rare and at this rate it would take so many stretches to find what is missing."""
+"""Gives up when new ones are so rare that finding the missing ones would take this many stretches."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,11 @@
 """Random walks through the element graph, thousands at a time: the columns behind the subscription generator.
 
-A batch is a set of arrays with one row a walk. A walk's nodes are numbered path × depth + step; path 0 is the main
+A batch is a set of arrays with one row per walk. A walk's nodes are numbered path × depth + step; path 0 is the main
 path, the others are the nested paths. A node has a step code (0 if there is no such step), the element that the walk
 was at, and the position of the child through which it came from the step before. Random numbers are drawn for a whole
 batch at once, from the raw bits of PCG64, whose stream numpy promises not to change.
 
-Printing is what costs time: a row at a time, from the ends of the paths to the root, each sub-tree a string. Beside
+Printing is what costs time: row by row, from the ends of the paths to the root, each sub-tree a string. Beside
 its text each sub-tree gets a key, in which the continuation of a path is one branch among the others and all are
 sorted: equal patterns have equal keys.
 """

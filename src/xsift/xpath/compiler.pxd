@@ -8,7 +8,7 @@ from xsift.xpath.symbols cimport Symbols
 from xsift.xpath.truths cimport TruthCompiler
 
 cdef enum:
-    # What a subscription comes down to.
+    # What kind of result compiling gave.
     OUTCOME_PATTERNS = 0  # it can match only if one of its patterns does
     OUTCOME_ALWAYS = 1    # if exact, it matches every document; else every document has to be verified
     OUTCOME_NEVER = 2     # it matches no document; always exact

@@ -1,7 +1,7 @@
 """Faults: what can be wrong with a subscription's text, in words.
 
-Kernels note a fault as a number and an offset. Only here, once it is certain that someone will read them, do a
-code, a sentence, a hint and a column (in characters, from 1) come of it.
+Kernels note a fault as a number and an offset. Only when the error is raised is that turned into a code, a
+sentence, a hint and a column (in characters, from 1).
 """
 
 from xsift.errors import XPathError

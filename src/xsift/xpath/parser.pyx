@@ -1,6 +1,6 @@
 """The parser: the whole grammar of XPath 1.0, from UTF-8 bytes to a flat tree (syntax.pxd), without the GIL.
 
-A parser that makes an object a token and an object a node takes tens of microseconds for a short path, which is a
+A parser that makes an object for each token and each node takes tens of microseconds for a short path, which is a
 minute for a million subscriptions. This one reads bytes where they lie (lexer.pxd) and writes records into one array
 that is used again for the next expression.
 

@@ -61,7 +61,7 @@ cdef class PathCompiler:
     cdef int32_t weakened(self, int32_t formula, int32_t node) except -1 nogil
     cdef bint is_exhausted(self) noexcept nogil
 
-    # A predicate's formula: overridden by the class that knows expressions that are no paths.
+    # A predicate's formula. TruthCompiler overrides it, as a predicate need not be a path.
     cdef int32_t predicate(self, int32_t node, int kind) except -1 nogil
 
     cdef int32_t path(self, int32_t node, int kind, const Demand* demand) except -1 nogil

@@ -10,7 +10,7 @@
 //
 //     op  detail  test  number of arguments  arguments …  payload
 //
-// Numbers are varints; an argument is how many operations before this one it stands. The payload is the value of a
+// Numbers are varints; an argument is given by how many operations back it is. The payload is the value of a
 // NUMBER (8 bytes), the text of a STRING (length, bytes), or the namespace and the local name that a STEP tests.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Recipe: what is done to a value before a condition looks at it: translate(., 'ABC', 'abc'), substring(., 1, 4) …
 //
 // A recipe is a string of operations with their constant arguments, so that it can be part of a condition's
-// key. Ready to run it is made once; then it is applied once to a value, for all the conditions that ask about
+// key. It is decoded once, and applied once to each value, for all the conditions that ask about
 // its result.
 #pragma once
 #include <algorithm>

@@ -1,4 +1,4 @@
-# The syntax tree of an expression: flat records in one array, no object a node.
+# The syntax tree of an expression: flat records in one array, no objects.
 #
 # Children stand before their parent in the array, and the order in which nodes are made depends on the structure
 # alone, so two expressions are equal if their arrays are. Operators of one precedence level that stand in a row

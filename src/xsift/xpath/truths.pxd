@@ -7,7 +7,7 @@ from xsift.xpath.paths cimport PathCompiler
 
 
 cdef class TruthCompiler(PathCompiler):
-    cdef bint denies  # it is the negation of the one comparison at hand that is compiled
+    cdef bint denies  # the comparison being compiled is negated
 
     # Formulas about a context node of that kind: true where boolean() of the expression is, or is not if negated.
     cdef int32_t truth(self, int32_t node, int kind, bint negated) except -1 nogil

@@ -46,7 +46,7 @@ cdef extern from * nogil:
         size_t index_bytes()
 
 
-# A condition is asked of a name, so many times. The requests for one condition are a linked list.
+# How many patterns ask for a condition on elements of one name. All requests for a condition are a linked list.
 cdef struct Request:
     symbol_t name  # 0 is `*`
     int32_t count  # at least 1; 0 in a place that is free
@@ -61,12 +61,12 @@ cdef class ConditionIndex:
     cdef int32_t first_free              # place in `requests`, or -1
     # Changes with every change of the tables: what was frozen under an older version is out of date.
     cdef readonly int64_t version
-    cdef int64_t pairs  # distinct pairs of a name and a condition that are asked for
+    cdef int64_t pairs  # distinct pairs of a name and a condition
 
-    # Asks for a condition of elements with a name (0: of all elements), once more. `condition` is what `symbol` stands
-    # for in `symbols`.
+    # Adds a request for a condition on the elements with a name (0: on all elements). `condition` is what `symbol`
+    # stands for in `symbols`.
     cdef int add_condition(self, symbol_t name, symbol_t symbol, const Condition& condition) except -1
-    # Takes one such request back.
+    # Takes such a request back.
     cdef int remove_condition(self, symbol_t name, symbol_t symbol) except -1
 
     cdef int32_t _find(self, symbol_t name, symbol_t symbol) noexcept nogil

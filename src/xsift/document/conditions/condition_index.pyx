@@ -32,7 +32,7 @@ cdef class ConditionIndex:
         del self.tables
 
     def add(self, symbol_t name, symbol_t condition):
-        """Asks for a condition of the elements with a name, by symbols; name 0 asks it of every element."""
+        """Adds a request for a condition on the elements with a name, by symbols; name 0 means every element."""
         self._check(name, condition)
         self.add_condition(name, condition, self.symbols.condition_of(condition))
 
@@ -41,7 +41,7 @@ cdef class ConditionIndex:
         self.remove_condition(name, condition)
 
     def prepare(self):
-        """Builds what changes left to build, so that evaluation only reads. DocumentIndex calls it."""
+        """Builds what changes have left unbuilt, so that evaluation only reads. DocumentIndex calls it."""
         self.tables.prepare()
 
     def __len__(self):

@@ -10,8 +10,8 @@
 // 100,000 builds an automaton of one; adding n one by one rebuilds each needle O(log n) times.
 //
 // An automaton is compact: states are numbered breadth-first, so a state's children are a range of numbers, and
-// a transition is a search for a byte in that range (mostly one byte long). 17 bytes a state, no hash table. The first
-// states, near the root, where most of the time is spent, also have a full row of transitions; they are so few that
+// a transition is a search for a byte in that range (mostly one byte long). 17 bytes per state, no hash table. The
+// first states, near the root, where most of the time is spent, also have a full row of transitions; they are so few that
 // the rows take at most twice as much again.
 #pragma once
 #include <algorithm>
@@ -27,9 +27,9 @@ namespace xsift {
 
 class Needles {
     static constexpr int RATIO = 4;      // a level is merged into the one before unless that is 4 times as large
-    static constexpr int FEW = 12;       // up to so many children are searched one after the other
-    static constexpr int STATES_PER_ROW = 32;  // one state in so many has a row,
-    static constexpr int MOST_ROWS = 2048;     // up to so many
+    static constexpr int FEW = 12;       // up to this many children are searched one after the other
+    static constexpr int STATES_PER_ROW = 32;  // one state in this many has a row,
+    static constexpr int MOST_ROWS = 2048;     // up to this many
 
     using Entry = std::pair<std::string, int32_t>;  // a needle and its test
 

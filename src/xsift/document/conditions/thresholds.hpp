@@ -33,7 +33,7 @@ class Thresholds {
     }
 
    public:
-    void add(double number, int32_t test) {  // NaN, which no value compares with, stays out
+    void add(double number, int32_t test) {  // nothing is less or greater than NaN: it is left out
         if (number != number) return;
         const Entry entry{number, test};
         if (blocks.empty()) {

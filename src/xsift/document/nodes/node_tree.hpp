@@ -1,4 +1,4 @@
-// NodeTree: a document as XPath 1.0 sees it, in flat arrays, an entry a node.
+// NodeTree: a document as XPath 1.0 sees it, in flat arrays, one entry for each node.
 //
 // Nodes are numbered in document order: the document itself is 0, an element is followed by its namespace
 // nodes, its attributes, then its children. So a set of nodes in document order is an ascending list, and what

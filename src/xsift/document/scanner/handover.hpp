@@ -1,7 +1,7 @@
 // Handover: expat takes over from the scanner in the middle of a stream.
 //
 // A document in memory that the scanner does not take is read by expat from its start. Of a stream the start is gone. There
-// expat is first given a short document that opens the same elements, with the same namespaces, while nobody listens;
+// expat is first given a short document that opens the same elements, with the same namespaces, without handlers;
 // then the bytes from where the scanner stopped. So it judges them as if it had read it all, and its errors are right once
 // places are counted from there.
 #pragma once

@@ -32,7 +32,7 @@ Where it deviates, and why.
    the inner `a` fails. Candidates belong to an instance: the sub-query's branch point at one open element. A branch
    with `//` is a candidate of every instance that it starts from.
 3. A sub-query is a set of branches of a state, so what several queries share is stored, noted and checked once; the
-   paper's list of sub-queries, which has one nested path a level, is a tree. What is pushed on queryBranches is the
+   paper's list of sub-queries, which has one nested path per level, is a tree. What is pushed on queryBranches is the
    state with the unit of all its sub-queries, and only those are looked at that have a candidate (see
    `QueryIndexTree.post`).
 4. A first step with a single branch has nothing to wait for: a simple query is decided at the start tag where its

@@ -12,7 +12,7 @@ cdef struct Entry:
     int32_t instance   # its candidates, or NONE while it has none
     uint32_t names     # State.names
 
-# An active state of a `//`. It is active for everything below, so there is one of it, not one a level.
+# An active state of a `//`. It is active for everything below, so there is one of it, not one for each level.
 cdef struct Loop:
     int32_t state
     int32_t origin     # the latest
@@ -46,7 +46,7 @@ cdef struct Instance:
     int32_t point
     int32_t entry
     int32_t next            # of the same element; of the free list
-    int32_t block           # where its bits begin: one a branch of the branch point, set for a candidate
+    int32_t block           # where its bits begin: one for each branch of the branch point, set for a candidate
     int32_t block_class     # the bits are 1 << block_class words
 
 # A sub-query matched with an element: the part of the document that matched.

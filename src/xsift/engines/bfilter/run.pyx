@@ -461,7 +461,7 @@ cdef class Filtering(Engine):
             scratch.out_of_reach = 0
             return 0
         if scratch.open.size() < 2:
-            return 0  # an end tag without its start tag: no reader gives one, but it must not harm
+            return 0  # an end tag without a start tag: no reader gives one, but it must do no harm
         if <int32_t>scratch.conditions.size() > scratch.open.back().first_condition:
             self.kept_conditions(scratch)
         if scratch.open.back().query_branches >= 0:

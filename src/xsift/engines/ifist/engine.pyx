@@ -63,7 +63,7 @@ A pattern may be added more than once (FiST against iFiST is about that); every 
 
 Takes every pattern, ordered or not. Wins with ordered twigs, which `yfilter` cannot tell from others, and over `fist` the
 more profiles are alike. It is slower than `yfilter`, three to ten times with 20,000 twigs: each candidate and each BranchID is
-a profile's own, so that it makes several steps a profile where `yfilter` has one look at the twigs whose paths all matched.
+a profile's own, so that it takes several steps per profile where `yfilter` looks once at the twigs whose paths matched.
 """
 
 from xsift.document.events cimport END, RecordedEvents

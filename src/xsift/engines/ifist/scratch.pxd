@@ -74,7 +74,7 @@ cdef class IFiSTScratch(Scratch):
     cdef vector[int32_t] touched_buckets
     cdef vector[SegmentState] states
     cdef vector[int32_t] touched_segments
-    cdef vector[uint64_t] seen             # one bit a segment: it has matched in this document
+    cdef vector[uint64_t] seen             # one bit for each segment: it has matched in this document
     cdef vector[uint32_t] matched_at       # by key: the epoch in which it matched
     cdef vector[int32_t] matched           # the keys of this epoch
     cdef uint32_t epoch

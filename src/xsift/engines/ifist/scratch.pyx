@@ -4,7 +4,7 @@ The run-time stack, the BranchID sets, and what the document has added to the se
 lists. Nothing here grows with the document: a BranchID lives as long as its element is open, a candidate is added
 once. (But where refinement is a phase of its own, after the document, all elements and BranchIDs are kept for it.)
 
-All BranchID sets are one hash table, keyed by the set and the level of the element. (A linked list a set, innermost
+All BranchID sets are one hash table, keyed by the set and the level of the element. (A linked list per set, innermost
 element first, was tried: it needs no hashing, but in a document of a thousand nested elements of one name every
 look-up walks through hundreds.)
 """

@@ -19,8 +19,8 @@ Two ways to evaluate, by the option `evaluation`.
   element comes first has its turn. A node has turns only while the stack above it is not empty, and leaps in its stream
   when that one gets its first element. A node without children ends with its first element.
 - "depth-first", the default, is ours: the tree is walked depth first, and each node's stream is joined with the
-  elements found for the node above it, which are kept for the way down. Each stream is read once a query node, from left to
-  right, with the same leaps. It needs no order among query nodes, and so no priority queue.
+  elements found for the node above it, which are kept for the way down. Each stream is read once per query node, from
+  left to right, with the same leaps. It needs no order among query nodes, and so no priority queue.
 
 Deviations.
 - The paper has no wildcards. As in the comparison by Hou and Jacobsen, the stream of `*` has every element.
@@ -342,7 +342,7 @@ cdef class IndexFilter(PathEngine):
         scratch.visited_at.resize(self.nodes.size(), 0)
         if scratch.epoch == 1:  # the first document, or the epochs have wrapped
             scratch.visited_at.assign(self.nodes.size(), 0)
-        while not scratch.turns.empty():  # an evaluation that broke off for want of memory
+        while not scratch.turns.empty():  # the last evaluation ran out of memory
             scratch.turns.pop()
         self.make_ready(scratch, 0)
         self.found_for(scratch, 0, 0)

@@ -14,7 +14,7 @@ cdef struct XpeNode:
     int32_t place       # in `ending`, if it has expressions
 
 
-# The working sets of Figure 2; one a thread.
+# The working sets of Figure 2; one for each thread.
 cdef class Determination:
     cdef vector[const vector[Occurrences]*] results  # R, in the order of the predicates
     cdef vector[uint8_t] tried                       # pairs that were selected and so removed, R after R

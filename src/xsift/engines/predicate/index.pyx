@@ -1,7 +1,7 @@
 """PredicateIndex: the distinct predicates of predicate-based filtering, and how a document path is matched with them.
 
 The paper's predicate index (section 4.1.2, Figure 1) finds a predicate by its kind, its tag or tags, its operator
-and its value: hash tables down to the tags, then one array an operator, indexed by the value. A path is matched the
+and its value: hash tables down to the tags, then one array per operator, indexed by the value. A path is matched the
 other way round: each element asks only for predicates that its tag, position and distances to the open elements can
 satisfy.
 

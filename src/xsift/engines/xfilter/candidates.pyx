@@ -2,8 +2,8 @@
 
 A candidate is checked against the element's level; if list balance made it a pivot, then against the names above. So a list
 holds, side by side, just what these checks read, and the prefixes of its pivots in the same order. It is grouped by level
-and by the name that must be right above: one comparison does for a group. (XTrie's look-ups have the same care: else
-comparing the two compares layouts.)
+and by the name that must be right above: one comparison does for a group. (XTrie's look-ups are laid out with the
+same care: otherwise comparing the two engines would only compare layouts.)
 
 Candidates are added at the end, each a group of its own, and grouped when a fifth of the list is not; one that goes
 is left where it is and dropped at that time.

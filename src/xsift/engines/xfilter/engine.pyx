@@ -1,10 +1,10 @@
-"""`xfilter`: a finite state machine a path, indexed by element name.
+"""`xfilter`: a finite state machine for each path, indexed by element name.
 
 Paper: Mehmet Altinel, Michael J. Franklin, "Efficient filtering of XML documents for selective dissemination of
 information", VLDB 2000.
 
 The idea. Each name of a path is a state of a little machine that waits for that name. An index by name (the query
-index) has two lists a name: the candidate list, of states that the next element of that name may satisfy, and the
+index) has two lists per name: the candidate list, of states that the next element of that name may satisfy, and the
 wait list, of states whose turn has not come. At a start tag the candidates of its name are checked against the
 element's level; the next state of each that passes is promoted: a copy goes to the candidate list of its name, with
 the level at which it is due. The end tag of the element takes the copies back. A path matches when its last state
@@ -25,8 +25,8 @@ Deviations.
 - The paper gives a copy after `//` no level. Here it is due from a certain level on: `//a//*/b` does not match
   `<a><b/></a>`.
 - An element promotes a path node once, however many copies of the node before it pass. Else `//a//a//a//a` has on a
-  path of n nested a's a number of copies that grows with n to the power of 3; so it is at most one copy a path node
-  and open element.
+  path of n nested a's a number of copies that grows with n to the power of 3; so there is at most one copy for each
+  path node and open element.
 - A path that has matched is not followed any further, unless it is part of a twig.
 - Nested paths are joined after the document has been read (see join.pyx). Conditions are the last path nodes of their
   paths.
@@ -77,13 +77,13 @@ cdef class XFilterScratch(PathScratch):
     cdef vector[int32_t] first_promotion     # ... and, by level, where that element's begin
     cdef vector[symbol_t] names              # by level: the open element's; level 0 is the document
     cdef vector[uint32_t] passed_at          # by path node: the event at which it passed last
-    cdef vector[uint64_t] is_decided         # one bit a path: it has matched, and no twig needs to know where else
+    cdef vector[uint64_t] is_decided         # one bit per path: it has matched, and no twig needs to know where else
     cdef vector[int32_t] decided
     cdef uint32_t event                      # number of the start tag or condition at hand, over all documents
 
 
 cdef class XFilter(PathEngine):
-    """A machine a path, indexed by name."""
+    """A machine for each path, indexed by name."""
 
     name = "xfilter"
     paper = "Altinel, Franklin: Efficient filtering of XML documents for selective dissemination (VLDB 2000)"

@@ -42,10 +42,10 @@ cdef struct TrieNode:
     int32_t inner         # list of the others; NO_LIST if there is none, or if probing is lazy
     int32_t stars         # list of the WAITS rows right below this substring, NO_LIST if there is none
     int32_t rows          # of this substring; that makes its nodes worth keeping ...
-    int32_t inner_rows    # ... and so many of them are not leaf substrings
+    int32_t inner_rows    # ... and how many of them are not leaf substrings
     int32_t levels        # lazy: where the run keeps the levels at which it is met, if there are inner rows
     int32_t beta          # max-suffix pointer: the node of the longest proper suffix of this label that is a node's
-    int32_t suffix_of     # some node whose beta this is, -1 if there is none. The root has a list a symbol instead.
+    int32_t suffix_of     # some node whose beta this is, -1 if there is none. The root has a list per symbol instead.
     int32_t next_same     # the next node with the same beta (below the root: and the same symbol), -1 at the end
     int32_t previous_same
 

@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef class Trie:
-    """All distinct substrings, with a substring pointer (alpha) and a max-suffix pointer (beta) a node."""
+    """All distinct substrings. Each node has a substring pointer (alpha) and a max-suffix pointer (beta)."""
 
     def __cinit__(self):
         self.free_node = -1

@@ -28,5 +28,5 @@ cdef class XTrieScratch(Scratch):
     cdef LevelBits is_waiting       # by row: the levels of whose start tags each is waited for
     cdef LevelSet levels            # where a row is satisfied, while propagate_update climbs
     cdef LevelSet probed
-    cdef vector[uint64_t] is_matched  # one bit a pattern: it matches this document
+    cdef vector[uint64_t] is_matched  # one bit for each pattern: it matches this document
     cdef vector[int32_t] matched_keys

@@ -3,7 +3,7 @@
 Paper: Yanlei Diao, Mehmet Altinel, Michael J. Franklin, Hao Zhang, Peter Fischer, "Path sharing and predicate
 evaluation for high-performance XML filtering", ACM TODS 28(4), 2003.
 
-The idea. Every path is a little automaton: a state a step, a transition a name or `*`, and for `//` a state that loops
+The idea. Every path is a little automaton: a step is a state, a name or `*` a transition, and `//` a state that loops
 to itself. Put together, equal prefixes share their states: one non-deterministic automaton (NFA) for all paths. A
 run-time stack holds the set of active states of each open element; a start tag pushes the set that its
 name leads to, an end tag pops. A path matches when its accepting state becomes active.
@@ -20,9 +20,9 @@ Deviations.
 - Nested paths are decomposed, and joined after the document has been read, as the paper does; but a twig is evaluated
   only if all its paths matched, and what twigs share is evaluated once (join.pyx).
 - Conditions are leaves of the paths, so that equal ones are shared like any other step; the paper's "selection
-  postponed" evaluates them after the structure, a query at a time.
+  postponed" evaluates them after the structure, one query after the other.
 
-Takes every unordered pattern. Wins over engines that keep a machine a query (XFilter) through prefix
+Takes every unordered pattern. Wins over engines that keep a machine for each query (XFilter) through prefix
 sharing; loses where `//` and `*` make many states active.
 """
 
