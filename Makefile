@@ -44,6 +44,7 @@ lint: setup ## ruff, mypy --strict, and the stubs of the kernels
 
 format: setup ## put the format right
 	@$(PYTHON) -m ruff check --fix . && $(PYTHON) -m ruff format .
+	@$(PYTHON) tools/wrap-docs *.md docs/*.md examples/*.md
 
 bench: setup ## the benchmarks, beside each other in one run
 	@$(PYTHON) -m benchmarks
