@@ -277,7 +277,7 @@ def our_columns(names: Sequence[str], where: str) -> list[str | None]:
 
 
 @dataclass
-class Header:
+class FileColumns:
     """The columns of a file: what they are called there, and which of ours each one is."""
 
     names: list[str]
@@ -293,14 +293,14 @@ class Header:
         return row
 
 
-PLAIN = Header(list(COLUMNS), list(COLUMNS))
+PLAIN = FileColumns(list(COLUMNS), list(COLUMNS))
 
 
 # TSV and CSV
 
 
 def _take_delimited(builder: _Builder, rows: Iterator[Row], plain: str) -> None:
-    header: Header | None = None
+    header: FileColumns | None = None
     for row in rows:
         if row.comment:
             builder.comments += 1
@@ -315,7 +315,7 @@ def _take_delimited(builder: _Builder, rows: Iterator[Row], plain: str) -> None:
         _take_row(builder, row, header, plain.endswith(".csv"))
 
 
-def _take_delimited_by(builder: _Builder, after: int, delimiter: str, header: Header) -> None:
+def _take_delimited_by(builder: _Builder, after: int, delimiter: str, header: FileColumns) -> None:
     """The rest of a file whose header showed that its delimiter is another one than its name says."""
     with open_plain(builder.name) as file:
         for row in read_rows(file, delimiter):
@@ -325,14 +325,14 @@ def _take_delimited_by(builder: _Builder, after: int, delimiter: str, header: He
                 _take_row(builder, row, header, delimiter != "\t")
 
 
-def _first_row(row: Row, plain: str, name: str) -> tuple[Header, str | None]:
+def _first_row(row: Row, plain: str, name: str) -> tuple[FileColumns, str | None]:
     """The columns, if the first row names them; and their delimiter, if that is another than expected."""
     for delimiter in (None, "\t", ",", ";"):
         cells = row.cells if delimiter is None else row.text.split(delimiter)
         names = [cell.strip().strip('"') for cell in cells]
         known = {COLUMN_OF.get(name.lower()) for name in names}
         if {"id", "xpath"} <= known:
-            return Header(names, our_columns(names, name)), delimiter
+            return FileColumns(names, our_columns(names, name)), delimiter
     known = {COLUMN_OF.get(cell.strip().lower()) for cell in row.cells} - {None}
     bare = all(cell.strip().replace("_", "").replace(" ", "").isalpha() for cell in row.cells)
     if not row.fault and (len(row.cells) < 2 or (known and bare)):
@@ -345,7 +345,7 @@ def _first_row(row: Row, plain: str, name: str) -> tuple[Header, str | None]:
     return PLAIN, None
 
 
-def _take_row(builder: _Builder, row: Row, header: Header, quoted: bool) -> None:
+def _take_row(builder: _Builder, row: Row, header: FileColumns, quoted: bool) -> None:
     if row.fault:
         builder.bad_row(row.line, row.fault)
         return
@@ -393,7 +393,7 @@ def _take_lines(builder: _Builder, pieces: Iterator[bytes | str]) -> None:
 def _take_object(builder: _Builder, line: int, value: dict[str, Any]) -> None:
     names = list(value)
     try:
-        row = Header(names, our_columns(names, "it")).taken(list(value.values()), builder.all_columns)
+        row = FileColumns(names, our_columns(names, "it")).taken(list(value.values()), builder.all_columns)
     except SubscriptionError as error:
         builder.refuse(line, error)
         return
@@ -417,7 +417,7 @@ def _take_parquet(builder: _Builder, name: str) -> None:
             hint = "it has " + (", ".join(map(repr, there)) or "none")
             raise SubscriptionError("missing-column", f"{name} has no column {column!r}", hint=hint)
     wanted = [(given, column) for given, column in zip(there, ours, strict=True) if column or builder.all_columns]
-    header = Header([given for given, _ in wanted], [column for _, column in wanted])
+    header = FileColumns([given for given, _ in wanted], [column for _, column in wanted])
     number = 0
     for batch in file.iter_batches(BATCH_ROWS, columns=header.names):
         for cells in zip(*(_values(batch[given]) for given in header.names), strict=True):
