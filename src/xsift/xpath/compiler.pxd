@@ -3,8 +3,11 @@ from libcpp.vector cimport vector
 
 from xsift.native.types cimport int32_t, uint8_t
 from xsift.xpath.canonical cimport Canonical
+from xsift.xpath.formula cimport Formulas
+from xsift.xpath.namespaces cimport Namespaces
 from xsift.xpath.parser cimport Parser
 from xsift.xpath.symbols cimport Symbols
+from xsift.xpath.syntax cimport SyntaxNode
 from xsift.xpath.truths cimport TruthCompiler
 
 cdef enum:
@@ -23,7 +26,7 @@ cdef struct Result:
     uint8_t selects    # SELECTS_… (formula.pxd)
 
 
-cdef class Compiler(TruthCompiler):
+cdef class Compiler:
     # The result of the last compile_bytes(), until the next one.
     cdef uint8_t outcome         # OUTCOME_…
     cdef bint exact              # else `program` decides, for documents in which one of the patterns matches
@@ -35,8 +38,14 @@ cdef class Compiler(TruthCompiler):
     cdef string reason           # the part of the expression that is not indexed; "" if it is exact
 
     cdef readonly Symbols symbols
+    cdef Namespaces namespaces
     cdef Parser parser
+    cdef TruthCompiler truths
     cdef Canonical canonical
+    # Of the last expression: what it demands, its syntax tree, its text.
+    cdef Formulas formulas
+    cdef const SyntaxNode* nodes
+    cdef const char* source
 
     # Compiles one subscription, UTF-8. Raises XPathError for a text that cannot be used; the result is undefined
     # then. May be called without the GIL, by one thread at a time, while nobody else uses the table of symbols.

@@ -44,7 +44,7 @@ _SELECTS = {
 
 
 @cython.final
-cdef class Compiler(TruthCompiler):
+cdef class Compiler:
     """Compiles one subscription after the other, under one table of symbols and one mapping of namespaces.
 
     Its buffers are used again, and for a text without errors no Python object is made: for a million subscriptions
@@ -55,6 +55,8 @@ cdef class Compiler(TruthCompiler):
         self.symbols = symbols
         self.namespaces = namespaces_of(namespaces)
         self.parser = Parser(self.namespaces)
+        self.truths = TruthCompiler(self.namespaces)
+        self.formulas = self.truths.formulas
         self.canonical = Canonical(self.formulas, self.symbols, self.namespaces)
 
     cdef int compile_bytes(self, const char* text, size_t length, bint ordered) except -1 nogil:
@@ -64,12 +66,12 @@ cdef class Compiler(TruthCompiler):
         if root < 0:
             with gil:
                 raise_fault(text, length, self.parser.fault)
-        self.begin(self.parser.nodes.data(), text, length)
-        self.denies = False
+        self.nodes, self.source = self.parser.nodes.data(), text
+        self.truths.begin(self.nodes, text, length)
         if self.nodes[root].type == TYPE_NODE_SET:
-            formula = self.walk(root, KIND_DOCUMENT, &selecting)
+            formula = self.truths.walk(root, KIND_DOCUMENT, &selecting)
         else:
-            formula = self.truth(root, KIND_DOCUMENT, False)
+            formula = self.truths.truth(root, KIND_DOCUMENT, False)
         return self.emit(formula, ordered)
 
     cdef int emit(self, int32_t formula, bint ordered) except -1 nogil:
@@ -99,7 +101,7 @@ cdef class Compiler(TruthCompiler):
             for i in range(it.count):
                 self.emit_alternative(it.first + i, ordered)
         if not self.exact:
-            print_tree(&self.reason, self.nodes, self.source, self.blamed if self.blamed >= 0 else root, False)
+            print_tree(&self.reason, self.nodes, self.source, self.truths.blamed if self.truths.blamed >= 0 else root, False)
         if not self.exact or self.lists_nodes:
             print_tree(&self.residual, self.nodes, self.source, root, True)
             write_program(&self.program, self.nodes, self.source, root, self.namespaces)
@@ -160,7 +162,7 @@ cdef class Compiler(TruthCompiler):
         key.clear()
         if result.step < 0:
             return 0
-        self.attribute_key(result.step, key)
+        self.truths.attribute_key(result.step, key)
         if self.nodes[result.step].test != TEST_NAME:
             key.append(b"\x1f*" if key.size() else b"*")
         return 0
@@ -168,7 +170,7 @@ cdef class Compiler(TruthCompiler):
     cdef int refuse_order(self) except -1:
         cdef string part
         cdef int32_t root = <int32_t>self.parser.nodes.size() - 1
-        cdef int32_t node = self.blamed if self.blamed >= 0 else root
+        cdef int32_t node = self.truths.blamed if self.truths.blamed >= 0 else root
         print_tree(&part, self.nodes, self.source, node, False)
         quoted = (<bytes>part).decode()
         raise XPathError(

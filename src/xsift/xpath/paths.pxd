@@ -40,7 +40,7 @@ cdef struct Demand:
 
 
 cdef class PathCompiler:
-    cdef readonly Namespaces namespaces
+    cdef Namespaces namespaces
     cdef Formulas formulas
     cdef const SyntaxNode* nodes   # of the expression at hand
     cdef const char* source

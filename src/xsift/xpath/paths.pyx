@@ -38,7 +38,8 @@ cdef enum:
 cdef class PathCompiler:
     """Compiles paths."""
 
-    def __cinit__(self, *args, **keywords):
+    def __cinit__(self, Namespaces namespaces not None):
+        self.namespaces = namespaces
         self.formulas = Formulas()
 
     cdef int begin(self, const SyntaxNode* nodes, const char* source, size_t length) except -1 nogil:

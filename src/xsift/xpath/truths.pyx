@@ -48,6 +48,10 @@ cdef enum:
 cdef class TruthCompiler(PathCompiler):
     """Compiles whatever can stand in a predicate."""
 
+    cdef int begin(self, const SyntaxNode* nodes, const char* source, size_t length) except -1 nogil:
+        self.denies = False
+        return PathCompiler.begin(self, nodes, source, length)
+
     cdef int32_t predicate(self, int32_t node, int kind) except -1 nogil:
         cdef Value value
         if self.nodes[node].type != TYPE_NUMBER:
