@@ -80,7 +80,9 @@ def expat_arguments(compiler: list[str]) -> list[str]:
     for arguments in (["-lexpat"], ["-l:libexpat.so.1"]):
         with tempfile.TemporaryDirectory() as folder:
             probe = Path(folder, "probe.cpp")
-            probe.write_text('extern "C" const char* XML_ExpatVersion(); int main() { return !XML_ExpatVersion(); }\n')
+            probe.write_text(
+                'extern "C" const char* XML_ExpatVersion(); int main() { return !XML_ExpatVersion(); }\n'
+            )
             command = [*compiler, str(probe), "-o", str(probe.with_suffix("")), *arguments]
             if subprocess.run(command, capture_output=True, check=False).returncode == 0:
                 return arguments

@@ -1,4 +1,4 @@
-"""Settings for all tests: how fast a machine is decides nothing, for they also run under sanitizers and line tracing."""
+"""Settings for all tests. None depends on how fast the machine is: they also run with sanitizers and line tracing."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def run(seconds: float, seed: int, names: list[str]) -> int:
             runs[name] += 1
             if found:
                 faults += 1
-                print(f"seed {seed}, {name} {options}, {kind}: {len(found)} differences, such as {found[0]}", flush=True)
+                print(
+                    f"seed {seed}, {name} {options}, {kind}: {len(found)} differences, such as {found[0]}", flush=True
+                )
     print(f"{sum(runs.values()):,} runs up to seed {seed}, {faults} with differences: {dict(runs)}")
     return faults
 
