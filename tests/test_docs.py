@@ -15,6 +15,8 @@ PAGES = sorted(
     page for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")] if "```python" in page.read_text()
 )
 
+TEXTS = sorted(page for folder in (ROOT, ROOT / "docs", ROOT / "examples") for page in folder.glob("*.md"))
+
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_page(page: Path) -> None:
@@ -34,3 +36,11 @@ def test_examples_of_page(page: Path) -> None:
 
 def test_there_are_pages_with_examples() -> None:
     assert [page.name for page in PAGES if page.name == "README.md"]
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_prose_is_wrapped(page: Path) -> None:
+    """At 100 columns; tables, code and headings aside. tools/wrap-docs does it."""
+    prose = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S)
+    lines = [line for line in prose.split("\n") if not line.startswith(("|", "#", "    "))]
+    assert [line for line in lines if len(line) > 100] == []
