@@ -1,0 +1,308 @@
+// Configurations: all that goes on at an element, in one number.
+//
+// A pattern that branches is followed by several threads: one looks for the way from the root to its branching step; each
+// element that is such a step, a *branch point*, starts one more in its scope, which runs beside the first over all
+// that is below that element, and tells what of the scope is there. A thread is a state of the LazyDfa, and the branch point
+// that it works for.
+//
+// The naive way makes one look-up a thread at every start tag. But which threads there are depends on the names of the open
+// elements alone. So the list of them is a configuration, made once, and an element costs one look-up in all: it leads to
+// the next configuration, which has ready what there is to be done.
+//
+// Conditions would multiply configurations: each element's attributes have many values. So what a condition leads to does
+// not join the configuration, it becomes a *runner* of its own, with its own configuration, which runs beside the others as
+// long as it lives. Most conditions lead nowhere, and that is remembered too.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "flat_map.hpp"
+#include "lazy_dfa.hpp"
+
+namespace xsift::sift {
+
+// Branch points of a runner are numbered from 1, outermost first; 0 is whom the runner works for.
+struct Thread {
+    int32_t state;
+    int32_t slot;             // the branch point that it works for
+};
+
+struct Report {
+    int32_t slot;             // a branch point below which
+    int32_t yield;            // these edges were met
+};
+
+struct Started {
+    int32_t slot;             // whom the new runner works for
+    int32_t config;           // where it begins
+};
+
+// A branch point that an element becomes. Threads of one state, whomever they work for, share it: else nested branches
+// would multiply in recursive documents.
+struct Branching {
+    int32_t owners, owners_end;      // in `owners`: the slots that it works for
+};
+
+// What is looked at when a configuration is entered: one line of memory.
+struct Config {
+    enum { FEW = 3 };
+    uint64_t subjects;               // of the conditions that start something, as bits
+    uint32_t names;                  // that lead on, as bits;
+    int32_t otherwise;               // where all others lead: what stays active below; UNKNOWN until it is asked for
+    int32_t branches;                // in `branchings`: the branch points that the element becomes
+    int32_t reports;                 // in `reports`
+    int32_t branch_count;
+    int32_t report_count;
+    int32_t few_count;               // keys that it accepts, if they are few:
+    int32_t few[FEW];
+    int32_t keys;                    // else the yield of them, or NONE
+
+    // Whether there is anything to be done after it was entered.
+    bool stays() const { return names || subjects || branch_count; }
+};
+
+// What else there is to know of it.
+struct ConfigThreads {
+    uint64_t hash;
+    int64_t begin, end;              // in `threads`
+    int32_t slots;                   // branch points of the runner, these included
+    int32_t same_hash;
+};
+
+class Configurations {
+   public:
+    enum : int32_t { DEAD = 0, FIRST = 1, UNKNOWN = -2 };
+
+    explicit Configurations(LazyDfa& dfa) : dfa(dfa) {}
+
+    std::vector<Config> configs;
+    std::vector<Report> reports;
+    std::vector<Branching> branchings;
+    std::vector<int32_t> owners;
+    int64_t made = 0;                // since ever
+
+    void restart() {
+        configs.clear();
+        threads.clear();
+        reports.clear();
+        branchings.clear();
+        owners.clear();
+        threads_of.clear();
+        started.clear();
+        extents.clear();
+        transitions.clear();
+        conditional.clear();
+        by_hash.clear();
+        list.clear();
+        configs.push_back(Config{});
+        threads_of.push_back(ConfigThreads{0, 0, 0, 0, NONE});
+        begin_at(dfa.first);
+    }
+
+    // The configuration after a start tag.
+    int32_t next(int32_t config, int32_t symbol) {
+        const int32_t known = transitions.get(pack(config, symbol), NONE);
+        return known >= 0 ? known : make(config, symbol);
+    }
+
+    // The same after a name that is not among those that lead on.
+    int32_t otherwise(int32_t config) {
+        if (configs[config].otherwise == UNKNOWN) {
+            const int32_t target = next(config, 0);
+            configs[config].otherwise = target;
+        }
+        return configs[config].otherwise;
+    }
+
+    // Ask for the memory that a look-up will need.
+    void ask_for_next(int32_t config, int32_t symbol) const { transitions.prefetch(pack(config, symbol)); }
+    void ask_for(int32_t config, int32_t condition) const { conditional.prefetch(pack(config, condition)); }
+
+    // Calls use(started, number) for what a condition that holds for the element starts.
+    template <class Use>
+    void behind_condition(int32_t config, int32_t condition, Use&& use) {
+        int32_t found = conditional.get(pack(config, condition), NONE);
+        if (found < 0) found = make_conditional(config, condition);
+        if (found == 0) return;
+        if (found & 1) return use(Started{0, found >> 1}, 0);
+        const Extent extent = extents[(found >> 1) - 1];
+        for (int64_t i = extent.begin; i < extent.end; ++i) use(Started(started[i]), int32_t(i - extent.begin));
+    }
+
+    size_t bytes() const {
+        return configs.capacity() * sizeof(Config) + threads_of.capacity() * sizeof(ConfigThreads) +
+               threads.capacity() * sizeof(Thread) + reports.capacity() * sizeof(Report) + owners.capacity() * 4 +
+               branchings.capacity() * sizeof(Branching) +
+               started.capacity() * sizeof(Started) + extents.capacity() * sizeof(Extent) + transitions.bytes() +
+               conditional.bytes() + by_hash.bytes();
+    }
+
+   private:
+    LazyDfa& dfa;
+    struct Extent {
+        int64_t begin, end;              // in `started`
+    };
+
+    std::vector<ConfigThreads> threads_of;  // by config
+    std::vector<Thread> threads;
+    std::vector<Started> started;
+    std::vector<Extent> extents;
+    FlatMap<int32_t> transitions;        // pack(config, name) -> config
+    // pack(config, condition) -> what it starts: 0, nothing; 2 * config + 1, one runner, which works for whom this one
+    // works for; 2 * (number in `extents` + 1), several.
+    FlatMap<int32_t> conditional;
+    FlatMap<int32_t> by_hash;
+    std::vector<Thread> list;            // the threads of the configuration being made
+    struct Branch {
+        int32_t scope;                   // of a thread of the list,
+        int32_t first;                   // the first one with the same,
+        int32_t place;                   // this one,
+        int32_t slot;                    // and whom it works for
+    };
+    std::vector<Branch> branching;       // those of the same scope together
+
+    int32_t make(int32_t config, int32_t symbol) {
+        list.clear();
+        for (int64_t i = threads_of[config].begin; i < threads_of[config].end; ++i) {
+            const int32_t state = dfa.next(threads[i].state, symbol);
+            if (state != LazyDfa::DEAD) list.push_back(Thread{state, threads[i].slot});
+        }
+        const int32_t target = list.empty() ? int32_t(DEAD) : intern(threads_of[config].slots);
+        transitions.put(pack(config, symbol), target);
+        return target;
+    }
+
+    int32_t make_conditional(int32_t config, int32_t condition) {
+        std::vector<Started> found;
+        for (int64_t i = threads_of[config].begin; i < threads_of[config].end; ++i) {
+            const Thread thread = threads[i];
+            if (!dfa.states[thread.state].subjects) continue;
+            const int32_t state = dfa.behind_condition(thread.state, condition);
+            if (state != LazyDfa::DEAD) found.push_back(Started{thread.slot, begin_at(state)});
+        }
+        int32_t value = 0;
+        if (found.size() == 1 && found[0].slot == 0) {
+            value = 2 * found[0].config + 1;
+        } else if (!found.empty()) {
+            const int64_t begin = int64_t(started.size());
+            started.insert(started.end(), found.begin(), found.end());
+            extents.push_back(Extent{begin, int64_t(started.size())});
+            value = 2 * int32_t(extents.size());
+        }
+        conditional.put(pack(config, condition), value);
+        return value;
+    }
+
+    // The configuration of a runner that begins in a state.
+    int32_t begin_at(int32_t state) {
+        list.assign(1, Thread{state, 0});
+        return intern(0);
+    }
+
+    // The configuration with the threads in `list`, of a runner with so many branch points: known, or new.
+    int32_t intern(int32_t slots) {
+        const size_t number = list.size();
+        find_branchings(number, slots);
+        slots += int32_t(list.size() - number);
+        uint64_t hash = mix64(pack(slots, int32_t(number)));
+        for (const Thread& thread : list) hash = mix64(hash + pack(thread.state, thread.slot));
+        hash >>= 1;
+        const int32_t first = by_hash.get(hash, NONE);
+        for (int32_t config = first; config >= 0; config = threads_of[config].same_hash)
+            if (is_same(config, slots)) return config;
+        const int64_t begin = int64_t(threads.size());
+        threads.insert(threads.end(), list.begin(), list.end());
+        threads_of.push_back(ConfigThreads{hash, begin, int64_t(threads.size()), slots, first});
+        configs.push_back(summary());
+        ++made;
+        by_hash.put(hash, int32_t(configs.size()) - 1);
+        return int32_t(configs.size()) - 1;
+    }
+
+    // Finds the branch points of the first threads of the list, and adds the thread that each starts: in the order in which
+    // the threads stand, whatever numbers states have.
+    void find_branchings(size_t number, int32_t slots) {
+        branching.clear();
+        for (size_t i = 0; i < number; ++i)
+            if (dfa.states[list[i].state].branches)
+                branching.push_back(Branch{dfa.scope_of(list[i].state), int32_t(i), int32_t(i), list[i].slot});
+        const auto by_scope = [](const Branch& a, const Branch& b) {
+            return a.scope != b.scope ? a.scope < b.scope : a.place < b.place;
+        };
+        const auto by_first = [](const Branch& a, const Branch& b) {
+            return a.first != b.first ? a.first < b.first : a.place < b.place;
+        };
+        if (branching.size() > 1) {
+            std::sort(branching.begin(), branching.end(), by_scope);
+            for (size_t i = 1; i < branching.size(); ++i)
+                if (branching[i].scope == branching[i - 1].scope) branching[i].first = branching[i - 1].first;
+            std::sort(branching.begin(), branching.end(), by_first);
+        }
+        for (size_t i = 0; i < branching.size(); ++i)
+            if (begins(i)) list.push_back(Thread{branching[i].scope, slots + int32_t(list.size() - number) + 1});
+    }
+
+    // Whether a new branch point begins with the i-th of `branching`.
+    bool begins(size_t i) const { return i == 0 || branching[i].first != branching[i - 1].first; }
+
+    bool is_same(int32_t config, int32_t slots) const {
+        const ConfigThreads& other = threads_of[config];
+        if (other.slots != slots || other.end - other.begin != int64_t(list.size()) ||
+            configs[config].branch_count != branch_count())
+            return false;
+        for (size_t i = 0; i < list.size(); ++i) {
+            const Thread& thread = threads[other.begin + int64_t(i)];
+            if (thread.state != list[i].state || thread.slot != list[i].slot) return false;
+        }
+        return true;
+    }
+
+    int32_t branch_count() const {
+        int32_t number = 0;
+        for (size_t i = 0; i < branching.size(); ++i) number += begins(i);
+        return number;
+    }
+
+    // What there is to be done with the threads in `list`.
+    Config summary() {
+        Config made{};
+        made.otherwise = UNKNOWN;
+        made.keys = NONE;
+        made.branches = int32_t(branchings.size());
+        made.branch_count = branch_count();
+        for (size_t i = 0; i < branching.size(); ++i) {
+            if (begins(i)) branchings.push_back(Branching{int32_t(owners.size()), int32_t(owners.size())});
+            owners.push_back(branching[i].slot);
+            branchings.back().owners_end = int32_t(owners.size());
+        }
+        made.reports = int32_t(reports.size());
+        for (const Thread& thread : list) {
+            const DfaState& state = dfa.states[thread.state];
+            made.names |= state.names;
+            made.subjects |= state.subjects;
+            if (state.yield == NONE) continue;
+            if (yields_keys(state.yield)) set_keys(made, state.yield);
+            else reports.push_back(Report{thread.slot, state.yield});
+        }
+        made.report_count = int32_t(reports.size()) - made.reports;
+        return made;
+    }
+
+    bool yields_keys(int32_t yield) const {
+        return is_key(dfa.pool[dfa.accepts_of[dfa.part_lists[dfa.yields[yield].parts]].begin]);
+    }
+
+    void set_keys(Config& config, int32_t yield) const {
+        uint32_t number = 0;
+        for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
+            const Accepts& part = dfa.accepts_of[dfa.part_lists[i]];
+            for (uint32_t j = part.begin; j < part.end; ++j, ++number)
+                if (number < Config::FEW) config.few[number] = dfa.pool[j];
+        }
+        if (number > Config::FEW) config.keys = yield;
+        else config.few_count = int32_t(number);
+    }
+};
+
+}  // namespace xsift::sift
