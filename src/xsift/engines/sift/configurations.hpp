@@ -39,9 +39,11 @@ struct Started {
 };
 
 // A branch point that an element becomes. Threads of one state, whomever they work for, share it: else nested branches
-// would multiply in recursive documents.
+// would multiply in recursive documents. For the same reason there are *joints*: branch points below which all threads came
+// into the same state share one thread from there on, and what it meets is handed to all of them when the element ends.
 struct Branching {
     int32_t owners, owners_end;      // in `owners`: the slots that it works for
+    bool joint;
 };
 
 // What is looked at when a configuration is entered: one line of memory.
@@ -153,14 +155,17 @@ class Configurations {
     // works for; 2 * (number in `extents` + 1), several.
     FlatMap<int32_t> conditional;
     FlatMap<int32_t> by_hash;
-    std::vector<Thread> list;            // the threads of the configuration being made
-    struct Branch {
-        int32_t scope;                   // of a thread of the list,
+    // The configuration being made: its threads, and the branch points that the element becomes, joints first.
+    static constexpr size_t MANY = 4;    // threads of one state make a joint
+    std::vector<Thread> list;
+    std::vector<Branching> made_branchings;
+    std::vector<int32_t> made_owners;
+    struct Alike {
+        uint64_t kind;                   // of a thread of the list: what it must have in common with others,
         int32_t first;                   // the first one with the same,
-        int32_t place;                   // this one,
-        int32_t slot;                    // and whom it works for
+        int32_t place;                   // and this one
     };
-    std::vector<Branch> branching;       // those of the same scope together
+    std::vector<Alike> alike;
 
     int32_t make(int32_t config, int32_t symbol) {
         list.clear();
@@ -168,6 +173,9 @@ class Configurations {
             const int32_t state = dfa.next(threads[i].state, symbol);
             if (state != LazyDfa::DEAD) list.push_back(Thread{state, threads[i].slot});
         }
+        made_branchings.clear();
+        made_owners.clear();
+        if (list.size() >= MANY) join_threads(threads_of[config].slots);
         const int32_t target = list.empty() ? int32_t(DEAD) : intern(threads_of[config].slots);
         transitions.put(pack(config, symbol), target);
         return target;
@@ -197,16 +205,18 @@ class Configurations {
     // The configuration of a runner that begins in a state.
     int32_t begin_at(int32_t state) {
         list.assign(1, Thread{state, 0});
+        made_branchings.clear();
+        made_owners.clear();
         return intern(0);
     }
 
     // The configuration with the threads in `list`, of a runner with so many branch points: known, or new.
     int32_t intern(int32_t slots) {
-        const size_t number = list.size();
-        find_branchings(number, slots);
-        slots += int32_t(list.size() - number);
-        uint64_t hash = mix64(pack(slots, int32_t(number)));
+        find_branchings(slots);
+        slots += int32_t(made_branchings.size());
+        uint64_t hash = mix64(pack(slots, int32_t(made_branchings.size())));
         for (const Thread& thread : list) hash = mix64(hash + pack(thread.state, thread.slot));
+        for (const int32_t owner : made_owners) hash = mix64(hash + uint32_t(owner));
         hash >>= 1;
         const int32_t first = by_hash.get(hash, NONE);
         for (int32_t config = first; config >= 0; config = threads_of[config].same_hash)
@@ -220,48 +230,96 @@ class Configurations {
         return int32_t(configs.size()) - 1;
     }
 
-    // Finds the branch points of the first threads of the list, and adds the thread that each starts: in the order in which
-    // the threads stand, whatever numbers states have.
-    void find_branchings(size_t number, int32_t slots) {
-        branching.clear();
-        for (size_t i = 0; i < number; ++i)
-            if (dfa.states[list[i].state].branches)
-                branching.push_back(Branch{dfa.scope_of(list[i].state), int32_t(i), int32_t(i), list[i].slot});
-        const auto by_scope = [](const Branch& a, const Branch& b) {
-            return a.scope != b.scope ? a.scope < b.scope : a.place < b.place;
+    // Puts those of `alike` together that have the same kind, in the order of the first of each, whatever numbers kinds have:
+    // after the cache was emptied all must come out as before.
+    void group_alike() {
+        const auto by_kind = [](const Alike& a, const Alike& b) {
+            return a.kind != b.kind ? a.kind < b.kind : a.place < b.place;
         };
-        const auto by_first = [](const Branch& a, const Branch& b) {
+        const auto by_first = [](const Alike& a, const Alike& b) {
             return a.first != b.first ? a.first < b.first : a.place < b.place;
         };
-        if (branching.size() > 1) {
-            std::sort(branching.begin(), branching.end(), by_scope);
-            for (size_t i = 1; i < branching.size(); ++i)
-                if (branching[i].scope == branching[i - 1].scope) branching[i].first = branching[i - 1].first;
-            std::sort(branching.begin(), branching.end(), by_first);
-        }
-        for (size_t i = 0; i < branching.size(); ++i)
-            if (begins(i)) list.push_back(Thread{branching[i].scope, slots + int32_t(list.size() - number) + 1});
+        if (alike.size() < 2) return;
+        std::sort(alike.begin(), alike.end(), by_kind);
+        for (size_t i = 1; i < alike.size(); ++i)
+            if (alike[i].kind == alike[i - 1].kind) alike[i].first = alike[i - 1].first;
+        std::sort(alike.begin(), alike.end(), by_first);
     }
 
-    // Whether a new branch point begins with the i-th of `branching`.
-    bool begins(size_t i) const { return i == 0 || branching[i].first != branching[i - 1].first; }
+    // One past the last of `alike` that is in the group of the i-th.
+    size_t group_end(size_t i) const {
+        size_t end = i + 1;
+        while (end < alike.size() && alike[end].first == alike[i].first) ++end;
+        return end;
+    }
+
+    // One more branch point, which works for the threads of a group. Returns its slot.
+    int32_t add_branching(size_t group, size_t end, bool joint, int32_t slots) {
+        const int32_t begin = int32_t(made_owners.size());
+        for (size_t i = group; i < end; ++i) made_owners.push_back(list[alike[i].place].slot);
+        made_branchings.push_back(Branching{begin, int32_t(made_owners.size()), joint});
+        return slots + int32_t(made_branchings.size());
+    }
+
+    // Makes joints of threads of the list that are in the same state.
+    void join_threads(int32_t slots) {
+        alike.clear();
+        for (size_t i = 0; i < list.size(); ++i)
+            alike.push_back(Alike{dfa.set_hash_of(list[i].state), int32_t(i), int32_t(i)});
+        group_alike();
+        bool some = false;
+        for (size_t i = 0, end; i < alike.size(); i = end) {
+            end = group_end(i);
+            if (end - i < MANY || !are_same_sets(i, end)) continue;
+            some = true;
+            const int32_t slot = add_branching(i, end, true, slots);
+            list[alike[i].place].slot = slot;
+            for (size_t j = i + 1; j < end; ++j) list[alike[j].place].state = LazyDfa::DEAD;
+        }
+        if (some)
+            list.erase(std::remove_if(list.begin(), list.end(),
+                                      [](const Thread& thread) { return thread.state == LazyDfa::DEAD; }),
+                       list.end());
+    }
+
+    bool are_same_sets(size_t begin, size_t end) {
+        for (size_t i = begin + 1; i < end; ++i)
+            if (!dfa.are_same_set(list[alike[begin].place].state, list[alike[i].place].state)) return false;
+        return true;
+    }
+
+    // Finds the branch points of the threads of the list, and adds the thread that each starts.
+    void find_branchings(int32_t slots) {
+        alike.clear();
+        for (size_t i = 0; i < list.size(); ++i)
+            if (dfa.states[list[i].state].branches)
+                alike.push_back(Alike{uint64_t(dfa.scope_of(list[i].state)), int32_t(i), int32_t(i)});
+        group_alike();
+        for (size_t i = 0, end; i < alike.size(); i = end) {
+            end = group_end(i);
+            const int32_t slot = add_branching(i, end, false, slots);
+            list.push_back(Thread{int32_t(alike[i].kind), slot});
+        }
+    }
 
     bool is_same(int32_t config, int32_t slots) const {
         const ConfigThreads& other = threads_of[config];
+        const Config& at = configs[config];
         if (other.slots != slots || other.end - other.begin != int64_t(list.size()) ||
-            configs[config].branch_count != branch_count())
+            at.branch_count != int32_t(made_branchings.size()))
             return false;
         for (size_t i = 0; i < list.size(); ++i) {
             const Thread& thread = threads[other.begin + int64_t(i)];
             if (thread.state != list[i].state || thread.slot != list[i].slot) return false;
         }
+        for (int32_t i = 0; i < at.branch_count; ++i) {
+            const Branching &known = branchings[at.branches + i], &made = made_branchings[i];
+            if (known.joint != made.joint ||
+                !std::equal(owners.begin() + known.owners, owners.begin() + known.owners_end,
+                            made_owners.begin() + made.owners, made_owners.begin() + made.owners_end))
+                return false;
+        }
         return true;
-    }
-
-    int32_t branch_count() const {
-        int32_t number = 0;
-        for (size_t i = 0; i < branching.size(); ++i) number += begins(i);
-        return number;
     }
 
     // What there is to be done with the threads in `list`.
@@ -270,12 +328,11 @@ class Configurations {
         made.otherwise = UNKNOWN;
         made.keys = NONE;
         made.branches = int32_t(branchings.size());
-        made.branch_count = branch_count();
-        for (size_t i = 0; i < branching.size(); ++i) {
-            if (begins(i)) branchings.push_back(Branching{int32_t(owners.size()), int32_t(owners.size())});
-            owners.push_back(branching[i].slot);
-            branchings.back().owners_end = int32_t(owners.size());
-        }
+        made.branch_count = int32_t(made_branchings.size());
+        const int32_t shift = int32_t(owners.size());
+        for (const Branching& at : made_branchings)
+            branchings.push_back(Branching{at.owners + shift, at.owners_end + shift, at.joint});
+        owners.insert(owners.end(), made_owners.begin(), made_owners.end());
         made.reports = int32_t(reports.size());
         for (const Thread& thread : list) {
             const DfaState& state = dfa.states[thread.state];

@@ -192,6 +192,35 @@ class LazyDfa {
         return target;
     }
 
+    // A hash of the states of the automaton that a state stands for. States that stand for the same may be several, if they
+    // were come to in different ways.
+    uint64_t set_hash_of(int32_t state) const {
+        const DfaState& at = states[state];
+        uint64_t hash = at.loops != NONE ? mix64(loops[at.loops].hash) : 0;
+        for (int32_t i = at.parts; i < at.parts_end; ++i) hash += parts[part_lists[i]].hash;
+        return hash;
+    }
+
+    // Whether two states with the same hash stand for the same.
+    bool are_same_set(int32_t a, int32_t b) {
+        if (a == b) return true;
+        const DfaState &one = states[a], &other = states[b];
+        begin_set();
+        int64_t members = 0;
+        each_member(one, [&](int32_t state) { seen_at[state] = set_number, ++members; },
+                    [&](int32_t code) { accepted(code) = set_number, ++members; });
+        bool same = true;
+        each_member(other, [&](int32_t state) { same &= seen_at[state] == set_number, --members; },
+                    [&](int32_t code) { same &= accepted(code) == set_number, --members; });
+        if (!same || members) return false;
+        if (one.loops == other.loops) return true;
+        if (one.loops == NONE || other.loops == NONE || loops[one.loops].total != loops[other.loops].total) return false;
+        begin_set();
+        for (int32_t link = one.loops; link != NONE; link = loops[link].above)
+            for (int64_t j = loops[link].begin; j < loops[link].end; ++j) seen_at[pool[j]] = set_number;
+        return are_marked(other.loops);
+    }
+
     // Makes the block of a part.
     void make_block(Accepts& part) {
         made_triggers.clear();
@@ -405,6 +434,17 @@ class LazyDfa {
         const int32_t part = int32_t(parts.size()) - 1;
         parts_by_hash.put(hash, part);
         return part;
+    }
+
+    // Calls use(state) for the states of the automaton that a state lists, in whatever lists, and use_code(code) for what it
+    // accepts.
+    template <class Use, class UseCode>
+    void each_member(const DfaState& state, Use&& use, UseCode&& use_code) const {
+        for (int32_t i = state.parts; i < state.parts_end; ++i) {
+            const Part& part = parts[part_lists[i]];
+            for (int64_t j = part.live; j < part.accepts; ++j) use(pool[j]);
+            for (int64_t j = part.accepts; j < part.end; ++j) use_code(pool[j]);
+        }
     }
 
     // Marks the members of the set that was just made, to compare others with it.

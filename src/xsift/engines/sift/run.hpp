@@ -16,23 +16,31 @@
 namespace xsift::sift {
 
 class Run : public Guide {
-    static constexpr int32_t DOCUMENT = -1;          // whom the first runner works for
     static constexpr size_t BLOCK = 64;              // words of `bits` that are looked through together
     static constexpr int64_t FEW_PATTERNS = 4096;    // one document may match all of so many
+    static constexpr size_t MANY = 4;                // runners that do the same go on as one
     static constexpr size_t FIRST_COMPACTION = 4096;  // a list is rid of repetitions when it gets longer than this
 
-    // An open element whose branching steps are being decided.
+    // An open element whose branching steps are being decided; or a joint.
     struct BranchPoint {
-        size_t owners;                 // in its runner's `owners`, to their end: the slots that it works for
+        size_t owners, owners_end;     // in its runner's `owners`: the slots that it works for
+        bool joint;
         uint64_t number;               // of all branch points, this one
         std::vector<int32_t> met;      // yields, and ~ of edges that subs completed; with repetitions
         size_t compact_at;             // the length at which it is rid of them next
         std::vector<uint64_t> counted; // its keys in `progress`
     };
 
+    struct Boss {
+        int32_t runner, slot;
+        bool operator==(const Boss& other) const { return runner == other.runner && slot == other.slot; }
+        bool operator<(const Boss& other) const { return pack(runner, slot) < pack(other.runner, other.slot); }
+    };
+
+    // Runners that begin at one element in one configuration are one, whomever they work for: else conditions on nested
+    // branches would multiply them in recursive documents.
     struct Runner {
-        int32_t runner;                // whom it works for: a branch point of another runner, or DOCUMENT
-        int32_t slot;
+        std::vector<Boss> bosses;      // the branch points of other runners that it works for; none for the document's
         int32_t open = 0;              // so many of `points` are in use: slots 1 to `open`
         std::vector<BranchPoint> points;
         std::vector<int32_t> owners;   // of all that are in use
@@ -60,13 +68,23 @@ class Run : public Guide {
     int64_t version = -1;              // of the index that they were made for
 
     std::vector<Place> places;         // of all open elements, outermost first; place 0 is the document's
-    std::vector<size_t> levels;        // where those of each open element begin, the document's first
+    struct Level {
+        size_t places;                 // where those of an open element begin
+        int32_t runners;               // so many were open before it
+    };
+    std::vector<Level> levels;         // the document's first
     std::vector<int32_t> symbols;      // of the open elements
     std::vector<Runner> runners;
     int32_t runners_open = 0;
     std::vector<int32_t> held;         // conditions of the element at hand
     uint64_t elements = 0;             // times that runners came to an element, since ever
     SeenTable doing;                   // what runners do at the element at hand
+    struct Start {
+        int32_t config, runner;
+        size_t origin;
+        int32_t choice;
+    };
+    std::vector<Start> starts;         // runners that begin at, or come to, the element at hand
 
     std::vector<uint64_t> bits;        // by key: matched in this document
     std::vector<uint8_t> blocks;       // by BLOCK words of `bits`: some are not zero
@@ -122,9 +140,9 @@ class Run : public Guide {
         ++document;
         symbols.clear();
         runners_open = 0;
-        new_runner(DOCUMENT, 0);
+        new_runner();
         places.assign(1, Place{Configurations::FIRST, 0, 0, ALL_NAMES, 0, NONE, 0, 0});
-        levels.assign(1, 0);
+        levels.assign(1, Level{0, 1});
     }
 
     // Takes events. Returns whether every pattern is decided.
@@ -151,8 +169,7 @@ class Run : public Guide {
     uint64_t take(const int32_t* codes, size_t number) override {
         if (feed(codes, number)) return 0;
         uint64_t subjects = 0;
-        for (size_t i = levels.back(); i < places.size(); ++i)
-            subjects |= places[i].subjects;
+        for (size_t i = levels.back().places; i < places.size(); ++i) subjects |= places[i].subjects;
         return subjects;
     }
 
@@ -194,8 +211,8 @@ class Run : public Guide {
             for (int32_t slot = 0; slot < runners[i].open; ++slot) spell_out(runners[i].points[slot]);
         restart();
         for (size_t level = 1; level < levels.size(); ++level) {
-            const size_t end = level + 1 < levels.size() ? levels[level + 1] : places.size();
-            for (size_t i = levels[level]; i < end; ++i) {
+            const size_t end = level + 1 < levels.size() ? levels[level + 1].places : places.size();
+            for (size_t i = levels[level].places; i < end; ++i) {
                 Place& place = places[i];
                 const int32_t from = places[place.origin].config;
                 if (place.condition) {
@@ -229,26 +246,29 @@ class Run : public Guide {
 
     // Runners.
 
-    int32_t new_runner(int32_t runner, int32_t slot) {
+    int32_t new_runner() {
         if (runners_open == int32_t(runners.size())) runners.emplace_back();
         Runner& made = runners[runners_open];
         made.open = 0;
         made.owners.clear();
-        made.runner = runner;
-        made.slot = slot;
-        if (slot == 0 && runner != DOCUMENT) {  // of a runner that has somebody else to work for: so has this one
-            made.runner = runners[runner].runner;
-            made.slot = runners[runner].slot;
-        }
+        made.bosses.clear();
         return runners_open++;
+    }
+
+    // A runner is to work for a slot of another.
+    void work_for(int32_t number, int32_t runner, int32_t slot) {
+        std::vector<Boss>& bosses = runners[number].bosses;
+        if (slot) bosses.push_back(Boss{runner, slot});
+        else bosses.insert(bosses.end(), runners[runner].bosses.begin(), runners[runner].bosses.end());
     }
 
     // Whether another runner at the element does the same: it is in the same configuration, works for the same branch point,
     // and neither has branch points of its own. Else conditions on recursive elements would multiply runners.
     bool is_repeated(int32_t config, int32_t number) {
         const Runner& runner = runners[number];
-        if (runner.open) return false;
-        return !doing.add(pack(config, runner.slot), runner.runner, elements);
+        if (runner.open || runner.bosses.size() > 1) return false;
+        const Boss boss = runner.bosses.empty() ? Boss{NONE, 0} : runner.bosses[0];
+        return !doing.add(pack(config, boss.slot), boss.runner, elements);
     }
 
     // A runner comes to an element.
@@ -257,43 +277,71 @@ class Run : public Guide {
         if (config.stays())
             places.push_back(Place{number, runner, config.subjects, config.names, config.branch_count, int32_t(origin),
                                    condition, choice});
-        else if (condition)
-            --runners_open;
-        if (config.few_count) mark(config.few, config.few + config.few_count);
-        if (config.keys != NONE && dfa.yields[config.keys].seen_at != document) report(dfa.yields[config.keys]);
+        mark_keys(config);
         for (int32_t i = 0; i < config.branch_count; ++i)
             open_point(runners[runner], configurations.branchings[config.branches + i]);
         for (int32_t i = 0; i < config.report_count; ++i) {
             const Report& report = configurations.reports[config.reports + i];
-            BranchPoint& point = point_at(runner, report.slot);
-            Yield& yield = dfa.yields[report.yield];
-            if (yield.seen_at == point.number) continue;
-            yield.seen_at = point.number;
-            meet(point, report.yield);
+            tell(runner, report.slot, report.yield);
         }
+    }
+
+    void mark_keys(const Config& config) {
+        if (config.few_count) mark(config.few, config.few + config.few_count);
+        if (config.keys != NONE && dfa.yields[config.keys].seen_at != document) report(dfa.yields[config.keys]);
     }
 
     void start_tag(int32_t symbol) {
         bound_cache();
-        const size_t begin = levels.back(), end = places.size();
+        const size_t begin = levels.back().places, end = places.size();
         const uint32_t name = names_bit(symbol);
-        levels.push_back(end);
+        levels.push_back(Level{end, runners_open});
         symbols.push_back(symbol);
         const bool several = end - begin > 1;
         ++elements;
         if (several)
             for (size_t i = begin; i < end; ++i)
                 if (places[i].names & name) configurations.ask_for_next(places[i].config, symbol);
+        starts.clear();
         for (size_t i = begin; i < end; ++i) {
             const int32_t config = places[i].names & name ? configurations.next(places[i].config, symbol)
                                                           : configurations.otherwise(places[i].config);
             if (config == Configurations::DEAD || (several && is_repeated(config, places[i].runner))) continue;
-            enter(config, places[i].runner, i, 0, 0);
+            if (end - begin < MANY) enter(config, places[i].runner, i, 0, 0);
+            else starts.push_back(Start{config, places[i].runner, i, 0});
+        }
+        if (!starts.empty()) enter_many();
+    }
+
+    // Many runners come to an element. Those that are in one configuration, and have no branch points of their own, go on as
+    // one.
+    void enter_many() {
+        std::sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+            return a.config != b.config ? a.config < b.config : a.origin < b.origin;
+        });
+        for (size_t i = 0; i < starts.size();) {
+            size_t end = i;
+            while (end < starts.size() && starts[end].config == starts[i].config && !runners[starts[end].runner].open) ++end;
+            if (end - i < MANY) {
+                end = std::max(end, i + 1);
+                for (; i < end; ++i) enter(starts[i].config, starts[i].runner, starts[i].origin, 0, 0);
+                continue;
+            }
+            const int32_t runner = new_runner();
+            for (size_t j = i; j < end; ++j) work_for(runner, starts[j].runner, 0);
+            tidy(runners[runner].bosses);
+            enter(starts[i].config, runner, starts[i].origin, 0, 0);
+            i = end;
         }
     }
 
+    static void tidy(std::vector<Boss>& bosses) {
+        std::sort(bosses.begin(), bosses.end());
+        bosses.erase(std::unique(bosses.begin(), bosses.end()), bosses.end());
+    }
+
     void take_conditions() {
-        if (places.size() == levels.back()) return;
+        if (places.size() == levels.back().places) return;
         if (held.size() > 1) {
             // In the order in which patterns pass them. Of an element without children, those of both tags come together.
             std::sort(held.begin(), held.end(), [this](int32_t a, int32_t b) {
@@ -302,38 +350,58 @@ class Run : public Guide {
             });
             held.erase(std::unique(held.begin(), held.end()), held.end());
             for (const int32_t condition : held)
-                for (size_t i = levels.back(); i < places.size(); ++i)
+                for (size_t i = levels.back().places; i < places.size(); ++i)
                     if (places[i].subjects) configurations.ask_for(places[i].config, condition);
         }
         bound_cache();
-        ++elements;  // what runners did at the start tag may be long ago
-        for (const int32_t condition : held) {
-            const size_t end = places.size();
-            for (size_t i = levels.back(); i < end; ++i) {
-                if (!places[i].subjects) continue;
-                configurations.behind_condition(places[i].config, condition, [&](Started started, int32_t choice) {
-                    const int32_t runner = new_runner(places[i].runner, started.slot);
-                    if (is_repeated(started.config, runner)) --runners_open;
-                    else enter(started.config, runner, i, condition, choice);
-                });
-            }
+        for (const int32_t condition : held) take_condition(condition);
+    }
+
+    void take_condition(int32_t condition) {
+        const size_t end = places.size();
+        starts.clear();
+        for (size_t i = levels.back().places; i < end; ++i) {
+            if (!places[i].subjects) continue;
+            configurations.behind_condition(places[i].config, condition, [&](Started started, int32_t choice) {
+                start(started, i, choice);
+            });
         }
+        for (const Start& at : starts) {
+            if (runners[at.runner].bosses.size() > 1) tidy(runners[at.runner].bosses);
+            enter(at.config, at.runner, at.origin, condition, at.choice);
+        }
+    }
+
+    // A condition starts a runner beside the one at a place.
+    void start(Started started, size_t origin, int32_t choice) {
+        const Config& config = configurations.configs[started.config];
+        if (!config.stays()) {  // it has nothing to run for
+            mark_keys(config);
+            for (int32_t i = 0; i < config.report_count; ++i)
+                tell(places[origin].runner, started.slot, configurations.reports[config.reports + i].yield);
+            return;
+        }
+        for (const Start& at : starts)
+            if (at.config == started.config) return work_for(at.runner, places[origin].runner, started.slot);
+        const int32_t runner = new_runner();
+        work_for(runner, places[origin].runner, started.slot);
+        starts.push_back(Start{started.config, runner, origin, choice});
     }
 
     void end_tag() {
         if (levels.size() < 2) return;
         ++closed;
-        for (size_t i = places.size(); i-- > levels.back();) {
+        const Level level = levels.back();
+        for (size_t i = places.size(); i-- > level.places;)
             for (int32_t j = 0; j < places[i].branch_count; ++j) close_point(places[i].runner);
-            if (places[i].condition) --runners_open;
-        }
-        places.resize(levels.back());
+        places.resize(level.places);
+        runners_open = level.runners;
         levels.pop_back();
         symbols.pop_back();
     }
 
     // Whether nothing can match in or below the innermost element any more.
-    bool leads_nowhere() const { return places.size() == levels.back(); }
+    bool leads_nowhere() const { return places.size() == levels.back().places; }
 
     // Keys.
 
@@ -377,9 +445,21 @@ class Run : public Guide {
 
     // Branch points.
 
-    BranchPoint& point_at(int32_t runner, int32_t slot) {
-        const Runner& at = runners[runner];
-        return slot ? runners[runner].points[slot - 1] : runners[at.runner].points[at.slot - 1];
+    // Calls use(runner, branch point) for those that a slot of a runner stands for.
+    template <class Use>
+    void each_point(int32_t runner, int32_t slot, Use&& use) {
+        if (slot) return use(runner, runners[runner].points[slot - 1]);
+        for (const Boss& boss : runners[runner].bosses) use(boss.runner, runners[boss.runner].points[boss.slot - 1]);
+    }
+
+    // A yield was met below those.
+    void tell(int32_t runner, int32_t slot, int32_t number) {
+        each_point(runner, slot, [&](int32_t, BranchPoint& point) {
+            Yield& yield = dfa.yields[number];
+            if (yield.seen_at == point.number) return;
+            yield.seen_at = point.number;
+            meet(point, number);
+        });
     }
 
     void open_point(Runner& runner, const Branching& branching) {
@@ -388,6 +468,8 @@ class Run : public Guide {
         point.owners = runner.owners.size();
         runner.owners.insert(runner.owners.end(), configurations.owners.begin() + branching.owners,
                              configurations.owners.begin() + branching.owners_end);
+        point.owners_end = runner.owners.size();
+        point.joint = branching.joint;
         point.number = ++points_made;
         point.met.clear();
         point.compact_at = FIRST_COMPACTION;
@@ -417,25 +499,44 @@ class Run : public Guide {
         runner.owners.resize(point.owners);
     }
 
+    // Calls use(runner, branch point) for all that a branch point works for.
+    template <class Use>
+    void each_owner(int32_t runner, const BranchPoint& point, Use&& use) {
+        for (size_t i = point.owners; i < point.owners_end; ++i) each_point(runner, runners[runner].owners[i], use);
+    }
+
     // Tells whom a branch point works for what follows from what was met below it.
     void conclude(int32_t runner, BranchPoint& point) {
-        const std::vector<int32_t>& owners = runners[runner].owners;
+        if (point.joint) return hand_over(runner, point);
         if (point.met.size() <= BranchSets::MOST_MEMBERS) {
             if (point.met.size() > 1) compact(point);
             int32_t set = sets.find(point.met);
             if (set == NONE) set = decided_set(point.met);
             mark_set(set);
             if (sets.sets[set].counted == sets.sets[set].end && sets.sets[set].edges == NONE) return;
-            for (size_t i = point.owners; i < owners.size(); ++i) take_set(point_at(runner, owners[i]), set);
+            each_owner(runner, point, [&](int32_t at, BranchPoint& above) { take_set(at, above, set); });
             return;
         }
         decide(point.met);
         mark(decider.keys.data(), decider.keys.data() + decider.keys.size());
         if (decider.edges.empty()) return;
-        for (size_t i = point.owners; i < owners.size(); ++i) {
-            BranchPoint& above = point_at(runner, owners[i]);
-            for (const int32_t code : decider.edges) complete(above, edge_of_code(code));
-        }
+        each_owner(runner, point, [&](int32_t at, BranchPoint& above) {
+            for (const int32_t code : decider.edges) complete(at, above, edge_of_code(code));
+        });
+    }
+
+    // Hands what was met below a joint to those that it stands for.
+    void hand_over(int32_t runner, BranchPoint& point) {
+        compact(point);
+        each_owner(runner, point, [&](int32_t, BranchPoint& above) {
+            for (const int32_t member : point.met) {
+                if (member >= 0) {
+                    if (dfa.yields[member].seen_at == above.number) continue;
+                    dfa.yields[member].seen_at = above.number;
+                }
+                meet(above, member);
+            }
+        });
     }
 
     void decide(const std::vector<int32_t>& met) {
@@ -472,9 +573,9 @@ class Run : public Guide {
         mark(sets.pool.data() + set.keys, sets.pool.data() + set.counted);
     }
 
-    void take_set(BranchPoint& above, int32_t number) {
+    void take_set(int32_t runner, BranchPoint& above, int32_t number) {
         const BranchSet& set = sets.sets[number];
-        for (int64_t i = set.counted; i < set.end; ++i) count(above, edge_of_code(sets.pool[i]));
+        for (int64_t i = set.counted; i < set.end; ++i) count(runner, above, edge_of_code(sets.pool[i]));
         if (set.edges == NONE || dfa.yields[set.edges].seen_at == above.number) return;
         dfa.yields[set.edges].seen_at = above.number;
         meet(above, set.edges);
@@ -489,12 +590,14 @@ class Run : public Guide {
     bool is_asked(int32_t edge) const { return !index->ordered_count || index->edges[edge].uses > uses_in_order(edge); }
 
     // A sub completes an edge of a branch point.
-    void complete(BranchPoint& point, int32_t edge) {
+    void complete(int32_t runner, BranchPoint& point, int32_t edge) {
         if (is_asked(edge)) meet(point, ~edge);
-        if (is_counted(edge)) count(point, edge);
+        if (is_counted(edge)) count(runner, point, edge);
     }
 
-    void count(BranchPoint& point, int32_t edge) {
+    void count(int32_t runner, BranchPoint& point, int32_t edge) {
+        if (point.joint)  // what is counted has its time: it does not wait for the end of the element
+            return each_owner(runner, point, [&](int32_t at, BranchPoint& above) { count(at, above, edge); });
         const int32_t list = index->edges[edge].ordered;
         for (int32_t i = 0; i < index->ordered_uses.count(list); ++i) count(point, index->ordered_uses.data(list)[i]);
     }
