@@ -4,8 +4,9 @@ Times are CPU time of the one thread that works. "Matching" is what a document t
 reading it takes alone where nothing is asked of values: results included. Engines are warm, but the documents that
 are measured are new to them.
 
-XSIFT_QUERIES=FOLDER adds the queries of somebody else's generator: FOLDER/documents/*.xml, and FOLDER/*.txt with a
-query a line.
+XSIFT_YFILTER=FOLDER adds YFilter 1.0, the program of its authors, with the same documents and subscriptions; both
+parse. XSIFT_QUERIES=FOLDER adds the queries of somebody else's generator: FOLDER/documents/*.xml, and FOLDER/*.txt with
+a query a line.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from benchmarks.measuring import machine, median, table
 from benchmarks.real_documents import subscriptions_from
 from benchmarks.scanner import installed
 from xsift.document import DocumentIndex, Reader
+from xsift.experiments.programs import YFILTER, why_missing
+from xsift.experiments.subjects import Refused
+from xsift.experiments.workloads import Texts, prepare
+from xsift.experiments.yfilter import YFilter
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
 ENGINES = ("yfilter", "xtrie", "afilter", "ifist", "predicate", "indexfilter", "bfilter", "sift")
@@ -39,6 +44,7 @@ def run(scale: float) -> None:
     _few(scale)
     _growth(scale)
     _growth_of_twigs(scale)
+    _beside_yfilter(scale)
     _queries_of_others(scale)
     _real(scale)
     _results(scale)
@@ -211,6 +217,58 @@ def _growth_of_twigs(scale: float) -> None:
                 ]
             )
     table(["", "matches", "reading", "matching", "ns a match", "cold / warm", "bytes a pattern", "cached"], rows)
+
+
+PEER_WORKLOADS: dict[str, tuple[int, dict[str, object]]] = {
+    "paths": (150_000, {}),
+    "twigs, 2 nested paths": (50_000, {"nested_paths": 2}),
+    "1 attribute": (50_000, ATTRIBUTES),
+    "1 attribute or text": (50_000, {"conditions": 1}),
+    "1 attribute or text, ranges": (50_000, {"conditions": 1, "range_odds": 0.5}),
+}
+
+
+def _beside_yfilter(scale: float) -> None:
+    missing = why_missing(YFILTER)
+    if missing:
+        print(f"\n  YFilter 1.0: not measured: {missing}")
+        return
+    print("\n  beside YFilter 1.0, NITF, documents of 4 KB: CPU µs a document, parsing included, both warm\n")
+    documents = documents_of("nitf", 100)
+    rows = []
+    for title, (number, parameters) in PEER_WORKLOADS.items():
+        texts = distinct("nitf", int(number * scale), **parameters)
+        matcher = subscriptions_of(texts).matcher("sift")
+        program = YFilter(prepare(Texts(documents, texts), ordered=False))
+        try:
+            program.build()
+            theirs, ours, matches = [], [], 0.0
+            for _ in range(REPEATS):
+                theirs.append(_yfilter_seconds(program, len(documents)))
+                found = list(matcher.match_many(documents))
+                matches = _mean([len(match.rows) for match in found])
+                ours.append(min(Measured._run(matcher, documents) for _ in range(REPEATS)))
+        except Refused as reason:
+            print(f"    {title}: {reason}")
+            continue
+        finally:
+            program.close()
+        each = [median(seconds) / len(documents) * 1e6 for seconds in (theirs, ours)]
+        ratio = each[0] / each[1]
+        rows.append([f"{number:,} {title}", f"{matches:,.0f}", f"{each[0]:,.0f}", f"{each[1]:,.1f}", f"{ratio:,.0f}"])
+        print(f"    {rows[-1]}", flush=True)
+    table(["", "matches", "YFilter 1.0", "sift", "times"], rows)
+
+
+def _yfilter_seconds(program: YFilter, number: int) -> float:
+    """CPU seconds of its thread for all documents, each parsed and filtered."""
+    seconds = 0.0
+    for document in range(number):
+        for work in (program.match, program.parse):
+            work(document)
+            clock = program.take_clock()
+            seconds += clock.cpu_seconds if clock else 0.0
+    return seconds
 
 
 def _queries_of_others(scale: float) -> None:

@@ -44,6 +44,7 @@ struct NfaState {
                          // led here. Whether names, and conditions, ever led on from here
 
     uint32_t leads_on() const { return star >= 0 ? ALL_NAMES : names; }
+    bool is_leaf() const { return children == 0 && marks == 0; }
 };
 
 class Automaton {

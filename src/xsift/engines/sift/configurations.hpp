@@ -33,9 +33,11 @@ struct Report {
     int32_t yield;            // these edges were met
 };
 
+// What a condition starts: a new runner, or for a leaf none.
 struct Started {
-    int32_t slot;             // whom the new runner works for
-    int32_t config;           // where it begins
+    int32_t slot;             // whom it works for
+    int32_t config;           // where it begins; NONE: it is a leaf, which
+    int32_t code;             // accepts this
 };
 
 // A branch point that an element becomes. Threads of one state, whomever they work for, share it: else nested branches
@@ -121,15 +123,40 @@ class Configurations {
     void ask_for_next(int32_t config, int32_t symbol) const { transitions.prefetch(pack(config, symbol)); }
     void ask_for(int32_t config, int32_t condition) const { conditional.prefetch(pack(config, condition)); }
 
-    // Calls use(started, number) for what a condition that holds for the element starts.
+    // Calls use(started, number) for what a condition that holds for the element starts; the number tells runners apart.
     template <class Use>
     void behind_condition(int32_t config, int32_t condition, Use&& use) {
         int32_t found = conditional.get(pack(config, condition), NONE);
         if (found < 0) found = make_conditional(config, condition);
-        if (found == 0) return;
-        if (found & 1) return use(Started{0, found >> 1}, 0);
-        const Extent extent = extents[(found >> 1) - 1];
-        for (int64_t i = extent.begin; i < extent.end; ++i) use(Started(started[i]), int32_t(i - extent.begin));
+        if (found == NOTHING_STARTS) return;
+        if ((found & 3) == RUNNER) return use(Started{0, found >> 2, NOTHING}, 0);
+        if ((found & 3) == KEY) return use(Started{0, NONE, found >> 2}, 0);
+        const Extent extent = extents[(found >> 2) - 1];
+        int32_t number = 0;
+        for (int64_t i = extent.begin; i < extent.end; ++i) {
+            const Started it = started[i];
+            use(it, number);
+            number += it.config != NONE;
+        }
+    }
+
+    // How many conditions there are to look through in each_condition().
+    int64_t conditions_of(int32_t config) {
+        int64_t number = 0;
+        each_conditional_part(config, [&](int32_t, int32_t part) {
+            const LazyDfa::ConditionList list = dfa.listed_conditions(part);
+            number += list.end - list.begin;
+        });
+        return number;
+    }
+
+    // Calls use(slot, condition) for the conditions that lead on from a configuration.
+    template <class Use>
+    void each_condition(int32_t config, Use&& use) {
+        each_conditional_part(config, [&](int32_t slot, int32_t part) {
+            const LazyDfa::ConditionList list = dfa.listed_conditions(part);
+            for (const PartCondition* at = list.begin; at != list.end; ++at) use(slot, *at);
+        });
     }
 
     size_t bytes() const {
@@ -146,17 +173,33 @@ class Configurations {
         int64_t begin, end;              // in `started`
     };
 
+    template <class Use>
+    void each_conditional_part(int32_t config, Use&& use) {
+        for (int64_t i = threads_of[config].begin; i < threads_of[config].end; ++i) {
+            const Thread thread = threads[i];
+            const DfaState& state = dfa.states[thread.state];
+            if (!state.subjects) continue;
+            for (int32_t j = state.parts; j < state.parts_end; ++j) {
+                const Part& part = dfa.parts[dfa.part_lists[j]];
+                if (part.loops > part.conditional) use(thread.slot, dfa.part_lists[j]);
+            }
+        }
+    }
+
     std::vector<ConfigThreads> threads_of;  // by config
     std::vector<Thread> threads;
     std::vector<Started> started;
     std::vector<Extent> extents;
     FlatMap<int32_t> transitions;        // pack(config, name) -> config
-    // pack(config, condition) -> what it starts: 0, nothing; 2 * config + 1, one runner, which works for whom this one
-    // works for; 2 * (number in `extents` + 1), several.
+    // pack(config, condition) -> what it starts, as a number times 4 and: RUNNER, the number of a configuration, of one runner,
+    // which works for whom this one works for; KEY, a key that it accepts; SEVERAL, a number in `extents`, and 1.
+    enum : int32_t { NOTHING_STARTS = 0, SEVERAL = 0, RUNNER = 1, KEY = 2 };
     FlatMap<int32_t> conditional;
+    std::vector<int32_t> codes;
     FlatMap<int32_t> by_hash;
     // The configuration being made: its threads, and the branch points that the element becomes, joints first.
     static constexpr size_t MANY = 4;    // threads of one state make a joint
+    static constexpr int32_t MOST_SHORT_KEY = 1 << 29;
     std::vector<Thread> list;
     std::vector<Branching> made_branchings;
     std::vector<int32_t> made_owners;
@@ -186,17 +229,21 @@ class Configurations {
         for (int64_t i = threads_of[config].begin; i < threads_of[config].end; ++i) {
             const Thread thread = threads[i];
             if (!dfa.states[thread.state].subjects) continue;
-            const int32_t state = dfa.behind_condition(thread.state, condition);
-            if (state != LazyDfa::DEAD) found.push_back(Started{thread.slot, begin_at(state)});
+            codes.clear();
+            const int32_t state = dfa.behind_condition(thread.state, condition, codes);
+            if (state != LazyDfa::DEAD) found.push_back(Started{thread.slot, begin_at(state), NOTHING});
+            for (const int32_t code : codes) found.push_back(Started{thread.slot, NONE, code});
         }
-        int32_t value = 0;
-        if (found.size() == 1 && found[0].slot == 0) {
-            value = 2 * found[0].config + 1;
+        int32_t value = NOTHING_STARTS;
+        if (found.size() == 1 && found[0].config != NONE && found[0].slot == 0) {
+            value = 4 * found[0].config + RUNNER;
+        } else if (found.size() == 1 && is_key(found[0].code) && found[0].code < MOST_SHORT_KEY) {
+            value = 4 * found[0].code + KEY;
         } else if (!found.empty()) {
             const int64_t begin = int64_t(started.size());
             started.insert(started.end(), found.begin(), found.end());
             extents.push_back(Extent{begin, int64_t(started.size())});
-            value = 2 * int32_t(extents.size());
+            value = 4 * int32_t(extents.size()) + SEVERAL;
         }
         conditional.put(pack(config, condition), value);
         return value;

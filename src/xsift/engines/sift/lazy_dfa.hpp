@@ -44,6 +44,15 @@ struct Part {
     uint64_t subjects;        // of the conditions that lead on, as bits
     uint32_t names;           // that lead on from `live`, as bits
     int32_t same_hash;        // another part with the same hash, or NONE
+    int32_t asked;            // times that it was asked what a condition leads to
+    int32_t listed;           // number of its list of conditions (listed_conditions()), or NONE
+};
+
+// A condition that leads on from a state of a part.
+struct PartCondition {
+    int32_t condition;
+    int32_t target;           // a state of the automaton; NONE: a leaf, of which there is no more to know than
+    int32_t code;             // what it accepts
 };
 
 // What a part accepts, apart from the rest: this is what is looked at for every document.
@@ -127,6 +136,8 @@ class LazyDfa {
         part_lists.clear();
         blocks.clear();
         transitions.clear();
+        part_conditions.clear();
+        condition_lists.clear();
         loop_moves.clear();
         move_lists.clear();
         states_by_hash.clear();
@@ -136,7 +147,7 @@ class LazyDfa {
         keys = index->pattern_node.size();
         seen_at.resize(automaton.states.size(), 0);
         accepted_at.resize(keys + index->edges.size(), 0);
-        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, NONE});
+        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, NONE, 0, NONE});
         accepts_of.push_back(Accepts{0, 0, 0, 0, 0, 0, 0});
         part_list.clear();
         intern_state(NONE);
@@ -163,19 +174,25 @@ class LazyDfa {
         return states[state].otherwise;
     }
 
-    // The state behind a condition that holds for the element of a state.
-    int32_t behind_condition(int32_t state, int32_t condition) {
-        const int32_t known = transitions.get(pack(state, condition), NONE);
-        if (known >= 0) return known;
+    // What a condition that holds for the element of a state leads to: the state behind it, or DEAD. Of leaves, which only
+    // accept, what they accept is appended to `codes` instead.
+    int32_t behind_condition(int32_t state, int32_t condition, std::vector<int32_t>& codes) {
         begin_set();
-        for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
-            const Part& part = parts[part_lists[i]];
-            follow(pool.data() + part.conditional, part.loops - part.conditional, condition, false);
-        }
+        for (int32_t i = states[state].parts; i < states[state].parts_end; ++i)
+            if (parts[part_lists[i]].loops > parts[part_lists[i]].conditional) pass(part_lists[i], condition, codes);
         part_list.assign(1, intern_part());
-        const int32_t target = intern_state(loops_below(NONE));
-        transitions.put(pack(state, condition), target);
-        return target;
+        return intern_state(loops_below(NONE));
+    }
+
+    // All conditions that lead on from a part, ascending.
+    struct ConditionList {
+        const PartCondition* begin;
+        const PartCondition* end;     // both valid until the next call
+    };
+    ConditionList listed_conditions(int32_t number) {
+        if (parts[number].listed == NONE) list_conditions(number);
+        const Extent64 at = condition_lists[parts[number].listed];
+        return ConditionList{part_conditions.data() + at.begin, part_conditions.data() + at.end};
     }
 
     // The state at the scopes of a state's branching steps.
@@ -266,17 +283,40 @@ class LazyDfa {
                accepts_of.capacity() * sizeof(Accepts) +
                loops.capacity() * sizeof(Loops) + yields.capacity() * sizeof(Yield) +
                (pool.capacity() + part_lists.capacity()) * sizeof(int32_t) + blocks.capacity() * sizeof(int32_t) +
-               transitions.bytes() + loop_moves.bytes() +
+               transitions.bytes() + loop_moves.bytes() + part_conditions.capacity() * sizeof(PartCondition) +
+               condition_lists.capacity() * sizeof(Extent64) +
                move_lists.capacity() * sizeof(Extent) + states_by_hash.bytes() + parts_by_hash.bytes() +
                loops_by_hash.bytes() + yields_by_hash.bytes();
     }
-    size_t stamp_bytes() const { return (seen_at.capacity() + accepted_at.capacity()) * sizeof(uint32_t); }
+    size_t stamp_bytes() const {
+        return (seen_at.capacity() + accepted_at.capacity()) * sizeof(uint32_t) + children.capacity() * sizeof(Child) +
+               children_of.bytes();
+    }
+    // The index has changed: what is known of it beside the cache is forgotten.
+    void forget_index() {
+        children.clear();
+        children_of.clear();
+        has_children = false;
+    }
 
    private:
-    FlatMap<int32_t> transitions;       // pack(state, name or condition) -> state
+    FlatMap<int32_t> transitions;       // pack(state, name) -> state
     struct Extent {
         int32_t begin, end;             // in `part_lists`
     };
+    struct Extent64 {
+        int64_t begin, end;             // in `part_conditions`
+    };
+    std::vector<PartCondition> part_conditions;
+    std::vector<Extent64> condition_lists;
+    struct Child {
+        int32_t state, condition, target;
+    };
+    std::vector<Child> children;        // the states behind conditions, by the state that they stand behind
+    FlatMap<int32_t> children_of;       // state -> where its children begin
+    bool has_children = false;
+    std::vector<PartCondition> found_conditions;
+    static constexpr int32_t OFTEN = 8; // a part that was asked so often gets a list of its conditions
     FlatMap<int32_t> loop_moves;        // pack(loops, name) -> number in `move_lists`
     std::vector<Extent> move_lists;     // the parts that some loops, and all above them, lead to
     std::vector<int32_t> chain;
@@ -306,7 +346,7 @@ class LazyDfa {
         begin_set();
         for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
             const Part& part = parts[part_lists[i]];
-            follow(pool.data() + part.live, part.conditional - part.live, symbol, true);
+            follow(pool.data() + part.live, part.conditional - part.live, symbol);
         }
         const int32_t own = intern_part();
         const Extent moves = loop_moves_of(states[state].loops, symbol);
@@ -330,7 +370,7 @@ class LazyDfa {
         for (size_t i = chain.size(); i-- > 0;) {
             const Loops& at = loops[chain[i]];
             begin_set();
-            follow(pool.data() + at.begin, at.end - at.begin, symbol, true);
+            follow(pool.data() + at.begin, at.end - at.begin, symbol);
             const int32_t part = intern_part();
             if (part != EMPTY_PART) {
                 const int32_t begin = int32_t(part_lists.size());
@@ -360,9 +400,9 @@ class LazyDfa {
         }
     }
 
-    // Puts what a symbol leads to from some members into the set. States and transitions lie anywhere in memory: each is
+    // Puts what a name leads to from some members into the set. States and transitions lie anywhere in memory: each is
     // asked for some time before it is looked at.
-    void follow(const int32_t* members, int64_t number, int32_t symbol, bool is_name) {
+    void follow(const int32_t* members, int64_t number, int32_t symbol) {
         const NfaState* const states = index->automaton.states.data();
         const uint16_t wanted = symbol ? name_bit(symbol) : 0;
         asked.clear();
@@ -374,7 +414,7 @@ class LazyDfa {
                 index->automaton.transitions.prefetch(pack(members[i], symbol));
                 asked.push_back(members[i]);
             }
-            if (is_name && at.star >= 0) {
+            if (at.star >= 0) {
                 __builtin_prefetch(&states[at.star]);
                 reached.push_back(at.star);
             }
@@ -386,6 +426,73 @@ class LazyDfa {
             reached.push_back(target);
         }
         for (const int32_t target : reached) put(target);
+    }
+
+    // Conditions.
+
+    // Puts what a condition leads to from a part into the set; of leaves, what they accept into `codes`.
+    void pass(int32_t number, int32_t condition, std::vector<int32_t>& codes) {
+        if (parts[number].listed == NONE && ++parts[number].asked <= OFTEN) {
+            const NfaState* const states = index->automaton.states.data();
+            const uint16_t wanted = name_bit(condition);
+            for (int64_t i = parts[number].conditional; i < parts[number].loops; ++i) {
+                if (i + AHEAD < parts[number].loops) __builtin_prefetch(&states[pool[i + AHEAD]]);
+                if (!(states[pool[i]].names & wanted)) continue;
+                const int32_t target = index->automaton.target(pool[i], condition);
+                if (target >= 0) put_behind(target, codes);
+            }
+            return;
+        }
+        const ConditionList list = listed_conditions(number);
+        const PartCondition* at = std::lower_bound(list.begin, list.end, condition, [](const PartCondition& a, int32_t b) {
+            return a.condition < b;
+        });
+        for (; at != list.end && at->condition == condition; ++at) {
+            if (at->target == NONE) codes.push_back(at->code);
+            else put(at->target);
+        }
+    }
+
+    void put_behind(int32_t target, std::vector<int32_t>& codes) {
+        if (index->automaton.states[target].is_leaf()) codes.push_back(index->automaton.states[target].accepts);
+        else put(target);
+    }
+
+    void list_conditions(int32_t number) {
+        if (!has_children) find_children();
+        found_conditions.clear();
+        for (int64_t i = parts[number].conditional; i < parts[number].loops; ++i) {
+            const int32_t state = pool[i];
+            for (size_t k = size_t(children_of.get(uint32_t(state), int32_t(children.size())));
+                 k < children.size() && children[k].state == state; ++k) {
+                const NfaState& behind = index->automaton.states[children[k].target];
+                found_conditions.push_back(behind.is_leaf() ? PartCondition{children[k].condition, NONE, behind.accepts}
+                                                            : PartCondition{children[k].condition, children[k].target, NOTHING});
+            }
+        }
+        std::sort(found_conditions.begin(), found_conditions.end(),
+                  [](const PartCondition& a, const PartCondition& b) { return a.condition < b.condition; });
+        const int64_t begin = int64_t(part_conditions.size());
+        part_conditions.insert(part_conditions.end(), found_conditions.begin(), found_conditions.end());
+        parts[number].listed = int32_t(condition_lists.size());
+        condition_lists.push_back(Extent64{begin, int64_t(part_conditions.size())});
+    }
+
+    // The automaton finds a state behind a condition, but has no list of them: here it is made, once for an index.
+    void find_children() {
+        has_children = true;
+        index->automaton.transitions.all([this](uint64_t key, int32_t target) {
+            const NfaState& at = index->automaton.states[target];
+            if ((at.flags & NfaState::STAYS) && at.symbol != SCOPE)
+                children.push_back(Child{int32_t(key >> 32), at.symbol, target});
+            return true;
+        });
+        std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) {
+            return pack(a.state, a.condition) < pack(b.state, b.condition);
+        });
+        for (size_t i = 0; i < children.size(); ++i)
+            if (i == 0 || children[i].state != children[i - 1].state)
+                children_of.put(uint32_t(children[i].state), int32_t(i));
     }
 
     void put(int32_t state) {
@@ -418,6 +525,8 @@ class LazyDfa {
         for (const int32_t state : live) made.names |= index->automaton.states[state].leads_on();
         for (const int32_t state : conditional) made.subjects |= index->automaton.subjects.get(uint32_t(state), 0);
         made.same_hash = first;
+        made.asked = 0;
+        made.listed = NONE;
         made.live = int64_t(pool.size());
         append(live);
         made.conditional = int64_t(pool.size());

@@ -18,6 +18,7 @@ namespace xsift::sift {
 class Run : public Guide {
     static constexpr size_t BLOCK = 64;              // words of `bits` that are looked through together
     static constexpr int64_t FEW_PATTERNS = 4096;    // one document may match all of so many
+    static constexpr size_t MANY_HELD = 16;          // conditions of an element that are not looked up one by one
     static constexpr size_t MANY = 4;                // runners that do the same go on as one
     static constexpr size_t FIRST_COMPACTION = 4096;  // a list is rid of repetitions when it gets longer than this
 
@@ -82,9 +83,19 @@ class Run : public Guide {
     struct Start {
         int32_t config, runner;
         size_t origin;
-        int32_t choice;
+        int32_t condition, choice;
     };
     std::vector<Start> starts;         // runners that begin at, or come to, the element at hand
+
+    struct StartedAt {
+        uint64_t round;
+        int32_t start;                 // in `starts`
+    };
+    std::vector<StartedAt> started_at; // by configuration: when it was started last
+    uint64_t start_round = 0;
+    std::vector<uint64_t> held_at;     // by condition: when it held last, if there were many
+    uint64_t held_round = 0;
+    std::vector<int32_t> leading;      // those that lead on from a place
 
     std::vector<uint64_t> bits;        // by key: matched in this document
     std::vector<uint8_t> blocks;       // by BLOCK words of `bits`: some are not zero
@@ -114,12 +125,14 @@ class Run : public Guide {
     int64_t looked() const { return decider.looked; }
     size_t cached_bytes() const { return dfa.bytes() + configurations.bytes() + sets.bytes(); }
     size_t mark_bytes() const {
-        return dfa.stamp_bytes() + decider.bytes() + bits.capacity() * 8 + blocks.capacity() + found.capacity() * 4;
+        return dfa.stamp_bytes() + decider.bytes() + bits.capacity() * 8 + blocks.capacity() + found.capacity() * 4 +
+               held_at.capacity() * 8 + started_at.capacity() * sizeof(StartedAt);
     }
 
     void begin(int64_t version_now) {
         if (version != version_now) {
             const size_t number = (index->pattern_node.size() + 64 * BLOCK - 1) / (64 * BLOCK);
+            dfa.forget_index();
             restart();
             version = version_now;
             decider.restart();
@@ -308,7 +321,7 @@ class Run : public Guide {
                                                           : configurations.otherwise(places[i].config);
             if (config == Configurations::DEAD || (several && is_repeated(config, places[i].runner))) continue;
             if (end - begin < MANY) enter(config, places[i].runner, i, 0, 0);
-            else starts.push_back(Start{config, places[i].runner, i, 0});
+            else starts.push_back(Start{config, places[i].runner, i, 0, 0});
         }
         if (!starts.empty()) enter_many();
     }
@@ -342,6 +355,8 @@ class Run : public Guide {
 
     void take_conditions() {
         if (places.size() == levels.back().places) return;
+        bound_cache();
+        if (held.size() >= MANY_HELD) return take_many_conditions();
         if (held.size() > 1) {
             // In the order in which patterns pass them. Of an element without children, those of both tags come together.
             std::sort(held.begin(), held.end(), [this](int32_t a, int32_t b) {
@@ -353,27 +368,77 @@ class Run : public Guide {
                 for (size_t i = levels.back().places; i < places.size(); ++i)
                     if (places[i].subjects) configurations.ask_for(places[i].config, condition);
         }
-        bound_cache();
-        for (const int32_t condition : held) take_condition(condition);
+        for (const int32_t condition : held) {
+            const size_t end = places.size();
+            begin_starts();
+            for (size_t i = levels.back().places; i < end; ++i)
+                if (places[i].subjects) take_condition(condition, i);
+            enter_started();
+        }
     }
 
-    void take_condition(int32_t condition) {
-        const size_t end = places.size();
-        starts.clear();
-        for (size_t i = levels.back().places; i < end; ++i) {
-            if (!places[i].subjects) continue;
-            configurations.behind_condition(places[i].config, condition, [&](Started started, int32_t choice) {
-                start(started, i, choice);
-            });
+    void take_condition(int32_t condition, size_t place) {
+        configurations.behind_condition(places[place].config, condition, [&](Started started, int32_t choice) {
+            if (started.config == NONE) accept(places[place].runner, started.slot, started.code);
+            else start(started, place, condition, choice);
+        });
+    }
+
+    // Of many conditions that hold (all thresholds above a number) few are asked for at an element: so it is looked through what
+    // is asked for. What conditions start is looked at next, for it may stand before further conditions.
+    void take_many_conditions() {
+        ++held_round;
+        for (const int32_t condition : held) {
+            if (size_t(condition) >= held_at.size()) held_at.resize(size_t(condition) + 1, 0);
+            held_at[condition] = held_round;
         }
+        for (size_t begin = levels.back().places, end = places.size(); begin < end; begin = end, end = places.size()) {
+            begin_starts();
+            for (size_t i = begin; i < end; ++i)
+                if (places[i].subjects) take_many_conditions(i);
+            enter_started();
+        }
+    }
+
+    void take_many_conditions(size_t place) {
+        const int32_t runner = places[place].runner, config = places[place].config;
+        if (configurations.conditions_of(config) > int64_t(held.size()) * MANY_HELD) {
+            for (const int32_t condition : held) take_condition(condition, place);
+            return;
+        }
+        leading.clear();
+        configurations.each_condition(config, [&](int32_t slot, const PartCondition& at) {
+            if (size_t(at.condition) >= held_at.size() || held_at[at.condition] != held_round) return;
+            if (at.target == NONE) accept(runner, slot, at.code);
+            else if (leading.empty() || leading.back() != at.condition) leading.push_back(at.condition);
+        });
+        if (leading.size() > 1) {
+            std::sort(leading.begin(), leading.end());
+            leading.erase(std::unique(leading.begin(), leading.end()), leading.end());
+        }
+        for (const int32_t condition : leading) take_condition(condition, place);
+    }
+
+    // What a leaf accepts is there.
+    void accept(int32_t runner, int32_t slot, int32_t code) {
+        if (is_key(code)) return mark(&code, &code + 1);
+        each_point(runner, slot, [&](int32_t, BranchPoint& point) { meet(point, ~edge_of_code(code)); });
+    }
+
+    void begin_starts() {
+        starts.clear();
+        ++start_round;
+    }
+
+    void enter_started() {
         for (const Start& at : starts) {
             if (runners[at.runner].bosses.size() > 1) tidy(runners[at.runner].bosses);
-            enter(at.config, at.runner, at.origin, condition, at.choice);
+            enter(at.config, at.runner, at.origin, at.condition, at.choice);
         }
     }
 
     // A condition starts a runner beside the one at a place.
-    void start(Started started, size_t origin, int32_t choice) {
+    void start(Started started, size_t origin, int32_t condition, int32_t choice) {
         const Config& config = configurations.configs[started.config];
         if (!config.stays()) {  // it has nothing to run for
             mark_keys(config);
@@ -381,11 +446,13 @@ class Run : public Guide {
                 tell(places[origin].runner, started.slot, configurations.reports[config.reports + i].yield);
             return;
         }
-        for (const Start& at : starts)
-            if (at.config == started.config) return work_for(at.runner, places[origin].runner, started.slot);
+        if (size_t(started.config) >= started_at.size()) started_at.resize(configurations.configs.size(), StartedAt{0, 0});
+        StartedAt& at = started_at[started.config];
+        if (at.round == start_round) return work_for(starts[at.start].runner, places[origin].runner, started.slot);
+        at = StartedAt{start_round, int32_t(starts.size())};
         const int32_t runner = new_runner();
         work_for(runner, places[origin].runner, started.slot);
-        starts.push_back(Start{started.config, runner, origin, choice});
+        starts.push_back(Start{started.config, runner, origin, condition, choice});
     }
 
     void end_tag() {
