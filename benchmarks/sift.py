@@ -5,8 +5,8 @@ reading it takes alone where nothing is asked of values: results included. Engin
 are measured are new to them.
 
 XSIFT_YFILTER=FOLDER adds YFilter 1.0, the program of its authors, with the same documents and subscriptions; both
-parse. XSIFT_QUERIES=FOLDER adds the queries of somebody else's generator: FOLDER/documents/*.xml, and FOLDER/*.txt with
-a query a line.
+parse. XSIFT_QUERIES=FOLDER adds the queries of somebody else's generator: FOLDER/documents/*.xml, and FOLDER/*.txt
+with a query a line.
 """
 
 from __future__ import annotations

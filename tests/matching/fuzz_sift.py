@@ -1,9 +1,9 @@
 """sift beside the reference, for as long as you like: `python -m tests.matching.fuzz_sift --seconds 3600`.
 
-Two loops take turns. One has patterns and recorded events, recursive and deep (tests/engines/recursive.py). The other has
-subscriptions with conditions of every kind and XML documents, so that the engine guides the reader: whole and in pieces,
-read by the scanner and by expat, with documents that break off in between, while subscriptions come and go. Caches are
-of size 0, tiny, or as usual.
+Two loops take turns. One has patterns and recorded events, recursive and deep (tests/engines/recursive.py). The other
+has subscriptions with conditions of every kind and XML documents, so that the engine guides the reader: whole and in
+pieces, read by the scanner and by expat, with documents that break off in between, while subscriptions come and go.
+Caches are of size 0, tiny, or as usual.
 """
 
 from __future__ import annotations
