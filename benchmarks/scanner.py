@@ -33,7 +33,7 @@ PACKAGES = {
 
 def run(scale: float) -> None:
     print(f"  {machine()}; load {os.getloadavg()[0]:.1f}; one core; all names of a corpus are asked for\n")
-    corpora = {name: make(scale) for name, make in GENERATED.items()} | _installed()
+    corpora = {name: make(scale) for name, make in GENERATED.items()} | installed()
     headings = [
         "documents",
         "number",
@@ -159,7 +159,8 @@ GENERATED: dict[str, Callable[[float], list[bytes]]] = {
 }
 
 
-def _installed() -> dict[str, list[bytes]]:
+def installed() -> dict[str, list[bytes]]:
+    """The documents of Debian packages, by package."""
     missing = [package for package in PACKAGES if not _files(package)]
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing]

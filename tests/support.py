@@ -15,7 +15,10 @@ CHILD, DESCENDANT = 0, 1
 
 @dataclass
 class Twig:
-    """A pattern as a tree, to be written as XPath or made into a Pattern."""
+    """A pattern as a tree, to be written as XPath or made into a Pattern.
+
+    A name "@x" is the condition [@x], known at the start tag, and "#x" is [text()='x'], known at the end tag.
+    """
 
     name: str
     axis: int = CHILD
@@ -23,18 +26,20 @@ class Twig:
 
     def text(self, first: bool = True) -> str:
         slash = ("//" if first else ".//") if self.axis == DESCENDANT else ("/" if first else "")
+        if self.name.startswith("#"):
+            return f"text()='{self.name[1:]}'"
         inner = "".join(f"[{child.text(False)}]" for child in self.children)
         return f"{slash}{self.name}{inner}"
 
     def encode(self, symbols: Symbols, ordered: bool) -> bytes:
         """The canonical encoding of the sub-tree, in the form that xsift/xpath/pattern.pyx describes."""
-        is_condition = self.name.startswith("@")
+        is_condition = self.name[0] in "@#"
         if is_condition:
-            symbol = attribute_condition(symbols, self.name[1:])
+            symbol = (attribute_condition if self.name[0] == "@" else text_condition)(symbols, self.name[1:])
         else:
             symbol = 0 if self.name == "*" else symbols.element(self.name)
-        conditions = sorted({c.encode(symbols, ordered) for c in self.children if c.name.startswith("@")})
-        others = [c.encode(symbols, ordered) for c in self.children if not c.name.startswith("@")]
+        conditions = sorted({c.encode(symbols, ordered) for c in self.children if c.name[0] in "@#"})
+        others = [c.encode(symbols, ordered) for c in self.children if c.name[0] not in "@#"]
         if not ordered:
             others = sorted(set(others))
         children = conditions + others
@@ -55,6 +60,11 @@ def attribute_condition(symbols: Symbols, name: str) -> int:
     """The symbol of the condition [@name]."""
     encoded = name.encode()
     return symbols.add_key(b"C" + bytes(6) + bytes(8) + struct.pack("<I", len(encoded)) + encoded)
+
+
+def text_condition(symbols: Symbols, value: str) -> int:
+    """The symbol of the condition [text()='value']."""
+    return symbols.add_key(b"C" + bytes([2, 0, 0, 1, 0, 0]) + bytes(12) + value.encode())
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from tests.support import CHILD, DESCENDANT, Element, Twig, attribute_condition, random_element
+from tests.support import CHILD, DESCENDANT, Element, Twig, random_element, text_condition
 from xsift.document.events import RecordedEvents
 from xsift.engines.base import Engine
 from xsift.engines.reference import Evaluation, Tree
@@ -38,9 +38,8 @@ class Mix:
             number = int(rng.random() < 0.8) if self.linear else number
             twig.children = [self.twig(rng, level + 1) for _ in range(number)]
         if rng.random() < self.condition and not (self.linear and twig.children):
-            twig.children += [
-                Twig("@" + name) for name in rng.sample("xyz", 1 if self.linear else rng.randrange(1, 3))
-            ]
+            names = rng.sample(["@x", "@y", "@z", "#x", "#y", "#z"], 1 if self.linear else rng.randrange(1, 4))
+            twig.children += [Twig(name) for name in names]
         return twig
 
     def element(self, rng: random.Random) -> Element:
@@ -54,15 +53,17 @@ class Mix:
 
 
 def events(element: Element, symbols: Symbols, rng: random.Random) -> RecordedEvents:
-    """The document; sometimes with names that nobody asks for, and with conditions right before end tags."""
+    """The document; often with conditions on text, right before end tags, and names that nobody asks for."""
     codes = element.codes(symbols)
-    if rng.random() < 0.7:
+    if rng.random() < 0.3:
         return RecordedEvents(codes)
-    unasked = symbols.element("z")
+    unasked = symbols.element("z") if rng.random() < 0.5 else None
+    odds = rng.choice([0.1, 0.3, 0.6])
     changed = []
     for code in codes:
-        if code == END and rng.random() < 0.2:
-            changed.append(-attribute_condition(symbols, rng.choice("xyz")) - 1)
+        if code == END and rng.random() < odds:
+            values = rng.sample("xyz", rng.choice([1, 1, 2]))
+            changed += [-text_condition(symbols, value) - 1 for value in values]
         changed.append(0 if code == unasked else code)
     return RecordedEvents(changed)
 

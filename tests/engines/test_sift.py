@@ -66,16 +66,61 @@ def test_deep_recursion_needs_few_states() -> None:
     assert engine.counters()["states made"] < 30
 
 
-def test_equal_sub_patterns_are_kept_once() -> None:
+def test_equal_sub_patterns_of_a_place_are_kept_once() -> None:
     symbols = Symbols()
     sizes = []
     for number in (1000, 2000):
         engine = Sift()
         for top in range(number):
-            for pattern in patterns(f"/r{top % 500}/s{top // 500}[x[y][z]]/w", symbols):
+            for pattern in patterns(f"/r/s[x[y][z]]/w{top}", symbols):
                 engine.add(pattern)
-        sizes.append(engine.memory()["sub-patterns"] / number)
-    assert sizes[1] < 250  # bytes a twig: its top, its edges and its place in a list, not the four names below it
+        sizes.append(sum(size for name, size in engine.memory().items() if not name.startswith("run-time")) / number)
+    assert sizes[1] < 250  # bytes a twig: the step w, a node and its edges, not the four names below s
+
+
+def test_documents_that_repeat_make_nothing_new() -> None:
+    symbols = Symbols()
+    engine = Sift()
+    for text in ("/a[b][.//c]/b[@x]", "//b[c/@y][a]", "/a//a[c]"):
+        for pattern in patterns(text, symbols):
+            engine.add(pattern)
+    documents = [random_element(random.Random(seed), size=60).document(symbols) for seed in range(10)]
+    for document in documents:
+        engine.match(document)
+    made = ("states made", "configurations made", "sets made")
+    before = {name: engine.counters()[name] for name in made}
+    for document in documents:
+        engine.match(document)
+    assert {name: engine.counters()[name] for name in made} == before
+    assert all(before.values())
+
+
+def test_conditions_are_followed_only_where_they_hold() -> None:
+    """A condition leads to what stands behind it, in whatever order conditions come, or were written."""
+    symbols = Symbols()
+    engine = Sift()
+    texts = ["/a[@x][@y]/b", "/a[@y][@x]//c", "/a[@x]/b[@y][@x]", "//b[@x]/a[@y]"]
+    keys = {text: engine.add(pattern) for text in texts for pattern in patterns(text, symbols)}
+    both = Element("a", ["y", "x"], [Element("b", ["x"], [Element("c"), Element("a", ["y"])])])
+    one = Element("a", ["x"], [Element("b", ["x", "y"], [Element("c"), Element("a")])])
+    found = [{text for text, key in keys.items() if key in engine.match(d.document(symbols))} for d in (both, one)]
+    assert found == [{texts[0], texts[1], texts[3]}, {texts[2]}]
+
+
+def test_deep_recursion_with_branches_is_exact_and_forgets() -> None:
+    """Every element is a branch point that looks for something at any depth below it."""
+    symbols = Symbols()
+    texts = ("//a[.//b][.//c]", "//a[b[.//c]]//d", "//a[.//d]/a/b")
+    asked = [pattern for text in texts for pattern in patterns(text, symbols)]
+    element = Element("d")
+    for level in range(300):
+        element = Element("abc"[level % 3], children=[element])
+    tree = Tree(element.codes(symbols))
+    expected = [number for number, pattern in enumerate(asked) if Evaluation(pattern, tree).matches()]
+    for cache_bytes in (0, 1 << 27):
+        engine = Sift(cache_bytes=cache_bytes)
+        assert [engine.add(pattern) for pattern in asked] == list(range(len(asked)))
+        assert engine.match(element.document(symbols)).tolist() == expected
 
 
 def test_a_restored_index_answers_alike_and_can_be_changed() -> None:

@@ -84,19 +84,72 @@ inline void conditions_written(ReadState* state, size_t begin) {
     if (state->positions) state->offsets->resize(state->codes->size(), 0);
 }
 
+// Asks the guides what can matter at the element whose start tag was just written. Without a guide, everything can.
+inline void ask_guides(ReadState* state) {
+    if (state->guides.empty()) return;
+    state->subjects = 0;
+    for (Guide* guide : state->guides)
+        state->subjects |= guide->take(state->codes->data() + state->guided, state->codes->size() - state->guided);
+    state->guided = state->codes->size();
+}
+
+// What is asked of an attribute of an element. Bytes of its name up to `readable` may be read.
+inline AttributeSlots::Asked asked_of(ReadState* state, const NameEntry* entry, const char* name, size_t length,
+                                      const char* readable) {
+    return state->attribute_slots.find(
+        int32_t(entry - state->entries), name, length, readable, [&](std::vector<AskedSlot>& list) {
+            for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+                const Part& part = state->parts[i];
+                if (!(part.wants & WANTS_ATTRIBUTES)) continue;
+                const int32_t slot = part.tables->slot_of(part.group, name, length);
+                if (slot >= 0) list.push_back(AskedSlot{i, slot, part.tables->equality_of(slot)});
+            }
+        });
+}
+
+// Writes the conditions on one attribute that hold.
+inline void match_attribute(ReadState* state, const AttributeSlots::Asked& asked, const char* data, size_t length) {
+    TestedValue value(data, length);
+    for (const AskedSlot* at = asked.begin; at != asked.end; ++at) {
+        const Part& part = state->parts[at->part];
+        // Where something is told of missing attributes too, it must be noted that this one is there.
+        // (Equality is not counted as work: a value costs a look-up or two, whatever is asked.)
+        if (at->equality.only && part.plain) {
+            part.tables->match_equal(at->slot, at->equality, value, *state->codes);
+            continue;
+        }
+        ConditionScratch& scratch = scratch_of(state, part);
+        part.tables->match_attribute(at->slot, value, scratch, *state->codes);
+        count_work(state, scratch);
+    }
+}
+
 // Writes the conditions on attributes (`state->values`) and on the namespace that hold.
 inline void match_start(ReadState* state, const NameEntry* entry, const char* uri, size_t uri_length) {
     const size_t begin = state->codes->size();
     size_t size = uri_length;
     for (const AttributeValue& value : state->values) size += value.value_length;
     if (!may_scan(state, size)) return;
-    for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
-        const Part& part = state->parts[i];
-        if (!(part.wants & WANTS_ATTRIBUTES)) continue;
-        ConditionScratch& scratch = scratch_of(state, part);
-        part.tables->match_start(part.group, uri, uri_length, state->values, scratch, *state->codes);
-        count_work(state, scratch);
+    if (!entry->plain)
+        for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+            const Part& part = state->parts[i];
+            if (part.wants & WANTS_ATTRIBUTES)
+                part.tables->begin_start(part.group, uri, uri_length, scratch_of(state, part), *state->codes);
+        }
+    for (const AttributeValue& value : state->values) {
+        // An entry that is not plain also tells what is missing: it has to see all that is there.
+        if (entry->plain && !(subject_bit(SUBJECT_ATTRIBUTE, value.name, value.name_length) & state->subjects)) continue;
+        const auto asked = asked_of(state, entry, value.name, value.name_length, value.name + value.name_length);
+        if (asked.begin != asked.end) match_attribute(state, asked, value.value, value.value_length);
     }
+    if (!entry->plain)
+        for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+            const Part& part = state->parts[i];
+            if (!(part.wants & WANTS_ATTRIBUTES)) continue;
+            ConditionScratch& scratch = scratch_of(state, part);
+            part.tables->finish_start(part.group, state->values, scratch, *state->codes);
+            count_work(state, scratch);
+        }
     conditions_written(state, begin);
 }
 
@@ -117,7 +170,7 @@ inline void forget_kept_names(ReadState* state) {
 
 // Says where text is wanted, and nowhere else.
 inline void listen(ReadState* state) {
-    const bool nodes = !state->open.empty() && (state->entries[state->open.back()].wants & WANTS_TEXT);
+    const bool nodes = !state->open.empty() && (state->open.back().wants & WANTS_TEXT);
     const bool texts = nodes || state->strings_open > 0;
     if (texts == state->hears_text && nodes == state->hears_breaks) return;
     state->hears_text = texts;
@@ -155,12 +208,12 @@ inline void match_text_node(ReadState* state, const NameEntry* entry, TextFrame*
 // A text node ends here, if there is one: tries it if the element wants text nodes.
 inline void end_text_node(ReadState* state) {
     if (!state->node_exists || state->open.empty()) return;
-    const NameEntry* entry = &state->entries[state->open.back()];
+    const OpenElement& element = state->open.back();
     const size_t length = state->text.size() - state->node_start;
-    if (entry->wants & WANTS_TEXT) {
+    if (element.wants & WANTS_TEXT) {
         if (!may_scan(state, length)) return;
         TextFrame* frame = &state->frames[state->frames_open - 1];
-        match_text_node(state, entry, frame, state->text.data() + state->node_start, length);
+        match_text_node(state, &state->entries[element.entry], frame, state->text.data() + state->node_start, length);
         frame->had_nodes = true;
     }
     forget_text(state);
@@ -168,38 +221,41 @@ inline void end_text_node(ReadState* state) {
 
 // Notes what an element that begins here wants of its text.
 inline void open_text(ReadState* state, const NameEntry* entry) {
-    state->open.push_back(int32_t(entry - state->entries));
-    if (entry->wants & (WANTS_TEXT | WANTS_STRING)) {
+    const uint8_t wants = entry->wants & ((state->subjects & TEXT_SUBJECT_BIT ? WANTS_TEXT : 0) |
+                                          (state->subjects & STRING_SUBJECT_BIT ? WANTS_STRING : 0));
+    state->open.push_back(OpenElement{int32_t(entry - state->entries), wants});
+    if (wants) {
         state->push_frame()->string_start = state->text.size();
-        if (entry->wants & WANTS_STRING) ++state->strings_open;
+        if (wants & WANTS_STRING) ++state->strings_open;
     }
     listen(state);
 }
 
 // Writes the conditions on text that hold for the innermost open element, which ends here.
-inline void close_text(ReadState* state, const NameEntry* entry) {
+inline void close_text(ReadState* state, const NameEntry* entry, uint8_t wants) {
     TextFrame* frame = &state->frames[state->frames_open - 1];
     const size_t begin = state->codes->size();
     const size_t string_length = state->text.size() - frame->string_start;
-    if ((entry->wants & WANTS_STRING) && !may_scan(state, string_length)) return;
+    if ((wants & WANTS_STRING) && !may_scan(state, string_length)) return;
     keep_distinct(frame, true);
     for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
         const Part& part = state->parts[i];
         ConditionScratch& scratch = scratch_of(state, part);
-        if (part.wants & WANTS_TEXT)
+        if (part.wants & wants & WANTS_TEXT)
             part.tables->finish_text(part.group, frame->passed, i, frame->had_nodes, scratch, *state->codes);
-        if (part.wants & WANTS_STRING)
+        if (part.wants & wants & WANTS_STRING)
             part.tables->match_string(part.group, state->text.data() + frame->string_start, string_length, scratch,
                                       *state->codes);
         count_work(state, scratch);
     }
     conditions_written(state, begin);
     --state->frames_open;
-    if (entry->wants & WANTS_STRING) --state->strings_open;
+    if (wants & WANTS_STRING) --state->strings_open;
     forget_text(state);
 }
 
-// The start tag of an element whose name has an entry. Attributes follow, through match_start(), then open_text().
+// The start tag of an element whose name has an entry. If anything is asked of it, ask_guides() follows, attributes through
+// match_start(), then open_text().
 inline void emit_start(ReadState* state, const NameEntry* entry, int64_t offset) {
     if (state->hears_text) end_text_node(state);
     state->codes->push_back(entry->symbol);
@@ -211,8 +267,8 @@ inline void emit_end(ReadState* state, int64_t offset) {
     --state->depth;
     if (state->collects) {
         if (state->hears_text) end_text_node(state);
-        const NameEntry* entry = &state->entries[state->open.back()];
-        if (entry->wants & (WANTS_TEXT | WANTS_STRING)) close_text(state, entry);
+        const OpenElement element = state->open.back();
+        if (element.wants) close_text(state, &state->entries[element.entry], element.wants);
         state->open.pop_back();
         listen(state);
     }

@@ -12,6 +12,7 @@ cdef extern from "emission.hpp" namespace "xsift" nogil:
     void keep_name(ReadState* state, const char* uri, size_t uri_length, const char* rest,
                    size_t rest_length) except +
     void forget_kept_names(ReadState* state) except +
+    void ask_guides(ReadState* state) except +
     void match_start(ReadState* state, const NameEntry* entry, const char* uri, size_t uri_length) except +
     void emit_start(ReadState* state, const NameEntry* entry, int64_t offset) except +
     void emit_end(ReadState* state, int64_t offset) except +

@@ -4,6 +4,7 @@ from libcpp.vector cimport vector
 
 from xsift.document.conditions.condition_index cimport AttributeValue, ConditionScratch, ConditionTables
 from xsift.document.expat cimport XML_Parser
+from xsift.document.guide cimport Guide
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -17,12 +18,14 @@ cdef extern from * nogil:
         int32_t scratch
         int32_t group
         uint8_t wants
+        uint8_t plain
 
     cdef cppclass NameEntry "xsift::NameEntry":
         int32_t symbol
         int32_t first_part
         int32_t end_part
         uint8_t wants
+        uint8_t plain
 
     cdef enum ReadFault "xsift::ReadFault":
         FAULT_NONE "xsift::FAULT_NONE"
@@ -73,6 +76,9 @@ cdef extern from * nogil:
         const NameEntry* entries
         const Part* parts
         cpp_bool several_tables
+        vector[Guide*] guides
+        size_t guided
+        uint64_t subjects
         cpp_bool collects
         int64_t most_depth
         int64_t most_attributes

@@ -13,7 +13,7 @@ from libc.string cimport memchr, strlen
 
 from xsift.document.conditions.condition_index cimport AttributeValue, WANTS_ATTRIBUTES
 from xsift.document.emission cimport (
-    current_offset, emit_end, emit_start, end_text_node, keep_name, match_start, open_text, stop, stopped, take_text,
+    ask_guides, current_offset, emit_end, emit_start, end_text_node, keep_name, match_start, open_text, stop, stopped, take_text,
 )
 from xsift.document.expat cimport *
 from xsift.native.types cimport int32_t, int64_t
@@ -103,6 +103,8 @@ cdef int start_element(ReadState* state, const char* name, const char** attribut
         length = key_length(state, name, length)
     entry = &state.entries[state.names.find(name, length) + 1]
     emit_start(state, entry, current_offset(state))
+    if entry.wants:
+        ask_guides(state)
     if entry.wants & WANTS_ATTRIBUTES:
         collect_values(state, attributes, specified)
         match_start(state, entry, name, uri_length)

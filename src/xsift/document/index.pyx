@@ -74,6 +74,7 @@ cdef class DocumentIndex:
         cdef NameEntry entry
         entry.symbol = symbol
         entry.wants = 0
+        entry.plain = True
         entry.first_part = <int32_t>self.parts.size()
         for number, index in enumerate(self.conditions):
             self._add_part(&entry, index, number, ANY)
@@ -92,5 +93,7 @@ cdef class DocumentIndex:
         part.wants = index.tables.wants(part.group)
         if part.wants:
             entry.wants |= part.wants
+            part.plain = index.tables.asks_attributes_only(part.group)
+            entry.plain &= part.plain
             self.parts.push_back(part)
         return 0

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "attribute_slots.hpp"
 #include "bytes_table.hpp"
 #include "condition_tables.hpp"
 #include "entity_depths.hpp"
 #include "entity_names.hpp"
 #include "expat_api.hpp"
+#include "guide.hpp"
 
 namespace xsift {
 
@@ -21,6 +23,7 @@ struct Part {
     int32_t scratch;  // which of the reader's scratches belongs to the tables
     int32_t group;
     uint8_t wants;
+    uint8_t plain;    // it asks for attributes that are there, each by itself, and for nothing else at the start tag
 };
 
 // What is asked about elements with one name.
@@ -29,6 +32,7 @@ struct NameEntry {
     int32_t first_part;  // its parts: first_part .. end_part - 1
     int32_t end_part;
     uint8_t wants;       // of all its parts
+    uint8_t plain;       // all its parts are
 };
 
 // Why a document was refused, beside what expat itself refuses. faults.py has a code and a sentence for each.
@@ -59,6 +63,12 @@ struct TextFrame {
     bool had_nodes;                 // whether it had a text node so far
     size_t sorted;                  // how many of `passed` are sorted and distinct
     std::vector<uint64_t> passed;   // pack(part, test) that its text nodes passed so far
+};
+
+// An open element, and what of its text is asked for.
+struct OpenElement {
+    int32_t entry;
+    uint8_t wants;
 };
 
 struct ReadState {
@@ -105,9 +115,15 @@ struct ReadState {
     bool narrow = false;                     // that is too much: only conditions that few elements can hold are tried now
     std::vector<ConditionScratch> scratches;
     std::vector<AttributeValue> values;
+    AttributeSlots attribute_slots;
+
+    // Who says which conditions can matter, if anybody does; and so many of `codes` they took.
+    std::vector<Guide*> guides;
+    size_t guided = 0;
+    uint64_t subjects = ~uint64_t(0);        // what can matter at the innermost element
 
     // Text. `text` holds what the open frames with a string-value need, and the text node at hand.
-    std::vector<int32_t> open;               // entries of the open elements, if `collects`
+    std::vector<OpenElement> open;           // the open elements, if `collects`
     std::vector<TextFrame> frames;           // the first `frames_open` are in use, innermost last
     size_t frames_open = 0;
     size_t strings_open = 0;                 // frames that want a string-value

@@ -1,6 +1,9 @@
 from cpython.buffer cimport Py_buffer
 
+from libcpp.vector cimport vector
+
 from xsift.document.events cimport EventSource
+from xsift.document.guide cimport Guide
 from xsift.document.handlers cimport ReadState
 from xsift.document.index cimport DocumentIndex
 from xsift.document.names cimport ElementNames
@@ -14,6 +17,8 @@ cdef class Reader(EventSource):
     cdef readonly bint keeps_names
     cdef readonly ElementNames names  # of the document that was opened last, if keeps_names
     cdef ReadState* state
+    cdef object guides_owner
+    cdef size_t guided                # codes of the chunk at hand that guides took
     cdef unsigned long salt           # of hash tables: not to be guessed, but costly to draw for each document
     cdef Scanner* scanner             # NULL if it is not to be used
 
@@ -51,6 +56,12 @@ cdef class Reader(EventSource):
     # Makes a document in memory the next to be read; fill() then gives its events. Takes no Python object and, unless
     # names are kept, no GIL. The caller keeps the memory until the document was read, or another one opened.
     cdef int open_buffer(self, const char* data, size_t length) except -1 nogil
+
+    # Has guides, which `owner` owns, say which conditions can matter. They take events while documents are read: of what fill()
+    # gives, the first taken() codes are not to be fed to them any more. Not for a reader that keeps positions.
+    cdef int follow(self, vector[Guide*]& guides, object owner) except -1
+    cdef inline size_t taken(self) noexcept nogil:
+        return self.guided
 
     # Finishes a document whose further events nobody wants: checks that it is well-formed and within the limits, or, unless
     # it is to be validated, leaves it unread. Afterwards fill() gives nothing more.

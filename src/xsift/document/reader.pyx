@@ -30,11 +30,13 @@ from cpython.exc cimport PyErr_CheckSignals, PyErr_Fetch, PyErr_Restore
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy
 from libcpp.string cimport string
+from libcpp.vector cimport vector
 
 from xsift.document.conditions.condition_index cimport WANTS_ATTRIBUTES
 from xsift.document.emission cimport be_silent, forget_kept_names, stop
 from xsift.document.events cimport RecordedEvents, EventSource
 from xsift.document.expat cimport *
+from xsift.document.guide cimport Guide
 from xsift.document.handlers cimport (
     FAULT_BYTES, FAULT_EMPTY, FAULT_NONE, FAULT_TOKEN, FAULT_TRUNCATED, ReadState, set_handlers,
 )
@@ -44,7 +46,7 @@ from xsift.document.scanner.scanner cimport (
     REASON_COUNT, REASON_ENCODING, REASON_LIMIT, REASON_OFF, SCAN_ENDED, SCAN_HUNGRY, SCAN_NO_MEMORY, SCAN_PAUSED,
     Scanner, reading_counts, write_opening,
 )
-from xsift.native.types cimport int32_t, int64_t
+from xsift.native.types cimport int32_t, int64_t, uint64_t
 
 from xsift.document.encodings import character_table, proper_name, utf8
 from xsift.document.faults import document_error
@@ -136,6 +138,15 @@ cdef class Reader(EventSource):
         for i in range(self.index.entries.size()):
             if self.index.entries[0][i].wants & ~WANTS_ATTRIBUTES:
                 state.collects = True
+
+    cdef int follow(self, vector[Guide*]& guides, object owner) except -1:
+        if not guides.empty() and (self.keeps_positions or self.keeps_names):
+            raise ValueError("a reader that keeps positions or names has no guides")
+        self.state.guides = guides
+        self.state.subjects = <uint64_t>-1
+        self.guides_owner = owner
+        self.guided = 0
+        return 0
 
     # Opening.
 
@@ -253,6 +264,7 @@ cdef class Reader(EventSource):
         try:
             self.codes.clear()
             self.offsets.clear()
+            self.state.guided = 0
             self.state.most_codes = <size_t>-1
             with nogil:
                 while not self.ended:
@@ -287,10 +299,12 @@ cdef class Reader(EventSource):
             self.codes.clear()
             self.offsets.clear()
             self.state.most_codes = CHUNK
+            self.state.guided = 0
             while not self.ended and self.codes.empty():
                 self._parse_slice()
                 if self.skip:
                     self._drop_given()
+            self.guided = self.state.guided
             self.handed_out += self.codes.size()
             self.narrowed = self.state.narrow
         finally:
@@ -310,6 +324,7 @@ cdef class Reader(EventSource):
                 self._parse_slice()
                 self.codes.clear()
                 self.offsets.clear()
+                self.state.guided = 0
             if not self.ended:
                 self._finish()
             self.codes.clear()
@@ -387,6 +402,7 @@ cdef class Reader(EventSource):
 
     cdef int _fall_back(self, int reason) except -1 nogil:
         """Has expat read the document, as the scanner does not."""
+        cdef size_t i
         reading_counts.given_to_expat(reason)
         self.scanning = self.state.by_scanner = False
         if self.offset:
@@ -396,6 +412,12 @@ cdef class Reader(EventSource):
         forget_kept_names(self.state)
         self.skip = self.handed_out
         self.position = 0
+        # Guides had the events: all of them will come again. (Unless nobody wants any: then they have answered.)
+        if not self.state.guides.empty() and not self.state.silent:
+            self.skip = self.handed_out = 0
+            self.state.guided = 0
+            for i in range(self.state.guides.size()):
+                self.state.guides[i].begin_again()
         return 0
 
     cdef int _hand_over(self) except -1 nogil:

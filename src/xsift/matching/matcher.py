@@ -11,7 +11,9 @@ a desk that is free. Whatever happens to the Subscriptions that it was made from
 from __future__ import annotations
 
 import os
+import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,7 +40,9 @@ from xsift.xpath.symbols import Symbols
 
 __all__ = ["Matcher"]
 
-BATCH = 16  # documents that a thread takes at a time in match_many: few, so that their results stay in the cache
+BATCH = 16  # documents at a time in match_many: few, so that their results stay in the cache,
+BATCH_SECONDS = 0.004  # but with several threads enough of them that handing them over costs little,
+MOST_IN_BATCH = 256  # as long as they are not too many
 
 MOST_SMALL = 2**31 - 1  # matches of a batch that 32 bits can count
 
@@ -119,19 +123,25 @@ class Matcher:
         return self._match_all(iter(documents), threads)
 
     def _match_all(self, documents: Iterator[DocumentSource | DocumentError], threads: int) -> Iterator[Match]:
-        batches = iter(lambda: list(islice(documents, BATCH)), [])
         if threads == 1:
-            for batch in batches:
+            while batch := list(islice(documents, BATCH)):
                 yield from self._match_batch(batch)
             return
+        size = BATCH
         with ThreadPoolExecutor(threads) as pool:
-            pending: list[Future[list[Match]]] = []
-            for batch in batches:
-                pending.append(pool.submit(self._match_batch, batch))
+            pending: deque[Future[tuple[list[Match], float]]] = deque()
+            while batch := list(islice(documents, size)):
+                pending.append(pool.submit(self._timed_batch, batch))
                 if len(pending) > 2 * threads:
-                    yield from pending.pop(0).result()
+                    matches, seconds = pending.popleft().result()
+                    size = max(1, min(MOST_IN_BATCH, int(len(matches) * BATCH_SECONDS / max(seconds, 1e-9))))
+                    yield from matches
             for future in pending:
-                yield from future.result()
+                yield from future.result()[0]
+
+    def _timed_batch(self, documents: Sequence[DocumentSource | DocumentError]) -> tuple[list[Match], float]:
+        started = time.perf_counter()
+        return self._match_batch(documents), time.perf_counter() - started
 
     def match_array(self, documents: pa.Array) -> ArrayMatches:
         """The ids for each document of an Arrow array of strings or bytes, as an Arrow array of lists; a null for

@@ -1,4 +1,6 @@
+from cpython.object cimport PyObject
 from libcpp.string cimport string
+from libcpp.vector cimport vector
 
 from xsift.native.tables cimport Array, BytesTable
 from xsift.native.types cimport int32_t, int64_t, uint8_t
@@ -36,11 +38,16 @@ cdef class Rows:
     cdef Array[int32_t] row_program     # what is evaluated (xpath/program.hpp): a number in `notes`, or -1
     cdef Array[int32_t] row_residual    # the same as text, for people: likewise
     cdef Array[int32_t] row_reason      # likewise
+    # By number of an id: the Python string, once somebody asked for it, or NULL; and about how many bytes they take.
+    cdef vector[PyObject*] id_strings
+    cdef Py_ssize_t id_string_bytes
+    cdef public Py_ssize_t most_id_string_bytes  # further ids are made each time they are asked for
     cdef readonly Py_ssize_t count       # rows that are not removed
     cdef object kept                     # what owns the arrays of restored rows
 
     cdef int append(self, const char* id, size_t id_length, const char* text, size_t length, Compiler compiler,
                     bint ordered, int32_t mapping, bint refuse_residuals) except -1
     cdef int check_id(self, const char* id, size_t length) except -1
+    cdef object new_id_string(self, int32_t number)
     cdef int32_t noted(self, const string& text) except? -2
     cdef bytes note(self, int32_t number)

@@ -8,6 +8,9 @@ Ids, expressions and patterns lie in blobs. Equal patterns are stored once, what
 removed stays where it is, marked, so that row numbers keep their meaning for matchers that were made before.
 """
 
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libcpp.string cimport string
 from libcpp.vector cimport vector
@@ -39,8 +42,16 @@ _SELECTS = {
 }
 
 
+cdef enum:
+    ID_STRING_OVERHEAD = 64  # bytes of a Python string beside its characters, about
+    MOST_ID_STRING_BYTES = 128 << 20
+
+
 cdef class Rows:
     """The subscriptions that were added, in that order."""
+
+    def __cinit__(self):
+        self.most_id_string_bytes = MOST_ID_STRING_BYTES
 
     def add(self, str id, str text, Compiler compiler not None, *, bint ordered=False, int32_t mapping=0,
             bint refuse_residuals=False):
@@ -184,14 +195,32 @@ cdef class Rows:
         return self.ids.data_of(number)[:self.ids.length_of(number)].decode()
 
     def ids_of(self, const int32_t[::1] rows):
-        """The ids of rows, as a list."""
+        """The ids of rows, as a list. A document may match thousands: their strings are made once, and kept."""
         cdef Py_ssize_t i
         cdef int32_t number
-        found = [None] * rows.shape[0]
+        cdef list found = PyList_New(rows.shape[0])
+        if self.id_strings.size() < <size_t>self.ids.size():
+            self.id_strings.resize(self.ids.size(), NULL)
         for i in range(rows.shape[0]):
             number = self.row_id[rows[i]]
-            found[i] = PyUnicode_DecodeUTF8(self.ids.data_of(number), self.ids.length_of(number), NULL)
+            id = <object>self.id_strings[number] if self.id_strings[number] != NULL else self.new_id_string(number)
+            Py_INCREF(id)
+            PyList_SET_ITEM(found, i, id)
         return found
+
+    cdef object new_id_string(self, int32_t number):
+        cdef object id = PyUnicode_DecodeUTF8(self.ids.data_of(number), self.ids.length_of(number), NULL)
+        cdef Py_ssize_t size = ID_STRING_OVERHEAD + <Py_ssize_t>self.ids.length_of(number)
+        if self.id_string_bytes + size <= self.most_id_string_bytes:
+            self.id_string_bytes += size
+            Py_INCREF(id)
+            self.id_strings[number] = <PyObject*>id
+        return id
+
+    def __dealloc__(self):
+        cdef PyObject* id
+        for id in self.id_strings:
+            Py_XDECREF(id)
 
     def text(self, int32_t row):
         """The expression of a row, as it was given."""
@@ -358,6 +387,7 @@ cdef class Rows:
         """Bytes held, by structure."""
         return {
             "ids": self.ids.bytes() + self.id_row.bytes() + self.row_id.bytes(),
+            "id strings": self.id_string_bytes + self.id_strings.capacity() * sizeof(void*),
             "expressions": self.texts.bytes() + self.text_ends.bytes(),
             "patterns": self.patterns.bytes(),
             "rows": self.flags.bytes() + self.removed.bytes() + self.row_mapping.bytes() + self.row_program.bytes()

@@ -25,6 +25,11 @@ cdef class Plan:
     cdef object broad                 # what it gave, once somebody asked
 
 
+cdef struct Buffer:
+    const char* data
+    size_t length
+
+
 cdef class Worker:
     cdef readonly Plan plan
     cdef readonly Reader reader
@@ -35,14 +40,24 @@ cdef class Worker:
     cdef vector[int32_t] keys
     cdef vector[int32_t] batch_rows        # the results of a batch
     cdef vector[int32_t] batch_candidates
+    cdef vector[int64_t] row_ends          # by document of the batch: where they end
+    cdef vector[int64_t] candidate_ends
+    cdef vector[Buffer] buffers            # documents of the batch that are in memory, one after the other
     cdef vector[uint64_t] bits        # by row: passed
     cdef vector[uint64_t] words       # by word of `bits`: not zero
+    cdef bint guided                  # the engines guide the reader
     cdef bint marking                 # bits may be set: they were not collected yet
 
+    cdef int follow_engines(self) except -1
     cdef int open(self, document) except -1
     # Matches a document; appends rows that match, and rows to evaluate, both ascending. Among the latter ~r stands for a row r
     # that cannot be decided, because not all conditions that hold were told (Limits.conditions).
     cdef int run(self, EventSource source, vector[int32_t]* rows, vector[int32_t]* candidates) except -1 nogil
+    # Matches the documents in `buffers` that have no result yet in the batch, which has those before `first` too.
+    cdef int run_buffers(self, size_t first) except -1 nogil
+    cdef int end_document(self) except -1 nogil
+    cdef int drop_document(self) except -1
+    cdef int begin_batch(self) except -1
     cdef vector[int32_t]* emptied(self, vector[int32_t]* results) except NULL
     cdef int feed_all(self, EventSource source) except -1 nogil
     cdef bint is_decided(self) noexcept nogil

@@ -10,8 +10,10 @@ from libcpp.algorithm cimport is_sorted, sort
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport EventSource, RecordedEvents
+from xsift.document.guide cimport Guide
 from xsift.document.reader cimport Reader
 from xsift.engines.base cimport Scratch
+from xsift.engines.guiding cimport GuidingScratch
 from xsift.matching.segment cimport Segment
 
 import numpy as np
@@ -102,9 +104,21 @@ cdef class Worker:
             self.scratches.append(scratch)
             self.segment_at.push_back(<void*>segment)
             self.scratch_at.push_back(<void*>scratch)
+        self.follow_engines()
         self.decided.resize(self.segment_at.size())
         self.bits.resize((plan.kinds.size() + 63) // 64, 0)
         self.words.resize((self.bits.size() + 63) // 64, 0)
+
+    cdef int follow_engines(self) except -1:
+        """Lets the engines guide the reader, if all of them can: what a guide took may be read again, from the start."""
+        cdef vector[Guide*] guides
+        for scratch in self.scratches:
+            if not isinstance(scratch, GuidingScratch):
+                guides.clear()
+                break
+            guides.push_back((<GuidingScratch>scratch).guide())
+        self.guided = not guides.empty()
+        return self.reader.follow(guides, self.scratches)
 
     def match(self, document):
         """Matches one Document. Returns the rows that match and those that are to be evaluated, as ascending arrays; in the
@@ -142,37 +156,70 @@ cdef class Worker:
         Returns rows and, for each document, where its rows end; the same for rows to evaluate; and {number of a document:
         error} for those that cannot be read.
         """
-        cdef vector[int32_t]* rows = self.emptied(&self.batch_rows)
-        cdef vector[int32_t]* candidates = self.emptied(&self.batch_candidates)
-        cdef vector[int64_t] row_ends, candidate_ends
-        cdef size_t rows_before, candidates_before
-        cdef Py_ssize_t number = 0
-        cdef bint opened
+        cdef size_t number = 0, count = len(documents), end
         errors = {}
-        for document in documents:
-            rows_before, candidates_before = rows.size(), candidates.size()
-            opened = False
+        self.begin_batch()
+        while number < count:
+            # Documents in memory are matched in one go, so that threads do not have to wait for each other.
+            self.buffers.clear()
+            end = number
+            while end < count and type(documents[end]) is bytes:
+                self.buffers.push_back(Buffer(<const char*>(<bytes>documents[end]), len(<bytes>documents[end])))
+                end += 1
             try:
-                if type(document) is bytes:
-                    self.reader.open_buffer(<const char*>(<bytes>document), len(<bytes>document))
-                elif isinstance(document, DocumentError):
-                    raise document
+                if end > number:
+                    with nogil:
+                        self.run_buffers(number)
                 else:
-                    self.open(document)
-                    opened = True
-                with nogil:
-                    self.run(self.reader, rows, candidates)
+                    self._match_opened(documents[number])
             except (DocumentError, OSError) as error:
-                rows.resize(rows_before)
-                candidates.resize(candidates_before)
-                errors[number] = error if isinstance(error, DocumentError) else unreadable(document, error)
-            finally:
-                if opened:
-                    self.reader.close()
-            row_ends.push_back(rows.size())
-            candidate_ends.push_back(candidates.size())
-            number += 1
-        return _array(rows[0]), _ends(row_ends), _array(candidates[0]), _ends(candidate_ends), errors
+                number = self.row_ends.size()
+                errors[number] = error if isinstance(error, DocumentError) else unreadable(documents[number], error)
+                self.drop_document()
+            number = self.row_ends.size()
+        return self._batch_results(errors)
+
+    def _match_opened(self, document):
+        """Matches one more document of a batch."""
+        if isinstance(document, DocumentError):
+            raise document
+        self.open(document)
+        try:
+            with nogil:
+                self.run(self.reader, &self.batch_rows, &self.batch_candidates)
+                self.end_document()
+        finally:
+            self.reader.close()
+
+    def _batch_results(self, errors):
+        return (_array(self.batch_rows), _ends(self.row_ends), _array(self.batch_candidates), _ends(self.candidate_ends),
+                errors)
+
+    cdef int begin_batch(self) except -1:
+        self.emptied(&self.batch_rows)
+        self.emptied(&self.batch_candidates)
+        self.row_ends.clear()
+        self.candidate_ends.clear()
+        return 0
+
+    cdef int run_buffers(self, size_t first) except -1 nogil:
+        cdef size_t i
+        for i in range(self.row_ends.size() - first, self.buffers.size()):
+            self.reader.open_buffer(self.buffers[i].data, self.buffers[i].length)
+            self.run(self.reader, &self.batch_rows, &self.batch_candidates)
+            self.end_document()
+        return 0
+
+    cdef int end_document(self) except -1 nogil:
+        self.row_ends.push_back(self.batch_rows.size())
+        self.candidate_ends.push_back(self.batch_candidates.size())
+        return 0
+
+    cdef int drop_document(self) except -1:
+        """The document at hand is broken: it has no results."""
+        self.batch_rows.resize(self.row_ends.back() if self.row_ends.size() else 0)
+        self.batch_candidates.resize(self.candidate_ends.back() if self.candidate_ends.size() else 0)
+        return self.end_document()
 
     def match_buffers(self, Py_ssize_t number, size_t offsets, bint wide, bint text, size_t data, size_t validity,
                       Py_ssize_t shift):
@@ -182,37 +229,31 @@ cdef class Worker:
         whether the offsets have 64 bits, `text` whether the values are text, whatever encoding they declare. A null is
         a document that is missing: an empty result, no error.
         """
-        cdef vector[int32_t]* rows = self.emptied(&self.batch_rows)
-        cdef vector[int32_t]* candidates = self.emptied(&self.batch_candidates)
-        cdef vector[int64_t] row_ends, candidate_ends
-        cdef size_t rows_before, candidates_before
         cdef const uint8_t* valid = <const uint8_t*>validity
         cdef const char* bytes_at = <const char*>data
         cdef int64_t begin, end
-        cdef Py_ssize_t i, at
+        cdef Py_ssize_t at
         errors = {}
-        for i in range(number):
-            at = shift + i
-            if valid == NULL or (valid[at >> 3] >> (at & 7)) & 1:
-                if wide:
-                    begin, end = (<const int64_t*>offsets)[at], (<const int64_t*>offsets)[at + 1]
-                else:
-                    begin, end = (<const int32_t*>offsets)[at], (<const int32_t*>offsets)[at + 1]
-                rows_before, candidates_before = rows.size(), candidates.size()
-                try:
-                    with nogil:
-                        if text:
-                            self.reader.open_text_buffer(bytes_at + begin, end - begin)
-                        else:
-                            self.reader.open_buffer(bytes_at + begin, end - begin)
-                        self.run(self.reader, rows, candidates)
-                except DocumentError as error:
-                    rows.resize(rows_before)
-                    candidates.resize(candidates_before)
-                    errors[i] = error
-            row_ends.push_back(rows.size())
-            candidate_ends.push_back(candidates.size())
-        return _array(rows[0]), _ends(row_ends), _array(candidates[0]), _ends(candidate_ends), errors
+        self.begin_batch()
+        while <Py_ssize_t>self.row_ends.size() < number:
+            try:
+                with nogil:
+                    for at in range(shift + <Py_ssize_t>self.row_ends.size(), shift + number):
+                        if valid == NULL or (valid[at >> 3] >> (at & 7)) & 1:
+                            if wide:
+                                begin, end = (<const int64_t*>offsets)[at], (<const int64_t*>offsets)[at + 1]
+                            else:
+                                begin, end = (<const int32_t*>offsets)[at], (<const int32_t*>offsets)[at + 1]
+                            if text:
+                                self.reader.open_text_buffer(bytes_at + begin, end - begin)
+                            else:
+                                self.reader.open_buffer(bytes_at + begin, end - begin)
+                            self.run(self.reader, &self.batch_rows, &self.batch_candidates)
+                        self.end_document()
+            except DocumentError as error:
+                errors[self.row_ends.size()] = error
+                self.drop_document()
+        return self._batch_results(errors)
 
     cdef vector[int32_t]* emptied(self, vector[int32_t]* results) except NULL:
         """Room for results, kept from batch to batch so that it is not allocated again; but not if it is huge."""
@@ -315,7 +356,7 @@ cdef class Worker:
 
     cdef int feed_all(self, EventSource source) except -1 nogil:
         cdef Py_ssize_t number
-        cdef size_t i
+        cdef size_t i, taken
         for i in range(self.segment_at.size()):
             (<Segment>self.segment_at[i]).engine.begin(<Scratch>self.scratch_at[i])
             self.decided[i] = 0
@@ -323,10 +364,12 @@ cdef class Worker:
             number = source.fill()
             if number == 0:
                 return 0
+            taken = self.reader.taken() if self.guided and source is self.reader else 0
             for i in range(self.segment_at.size()):
-                if not self.decided[i]:
+                # A guide is always asked: it may have begun again.
+                if not self.decided[i] or self.guided:
                     self.decided[i] = (<Segment>self.segment_at[i]).engine.feed(
-                        <Scratch>self.scratch_at[i], source.codes.data(), number)
+                        <Scratch>self.scratch_at[i], source.codes.data() + taken, number - taken)
             if self.is_decided():
                 if source is self.reader:
                     self.reader.skip_rest(self.plan.validate)

@@ -21,6 +21,12 @@ inline uint64_t fold_product(uint64_t a, uint64_t b) {
     return uint64_t(product) ^ uint64_t(product >> 64);
 }
 
+inline uint32_t load_word(const char* from) {
+    uint32_t word;
+    std::memcpy(&word, from, sizeof word);
+    return word;
+}
+
 // Who does not know the salt cannot find strings with the same hash: each word is multiplied by a secret.
 inline uint64_t hash_bytes(const char* data, size_t length, uint64_t salt = 0) {
     const uint64_t secret = (salt * 0x9e3779b97f4a7c15ULL) ^ 0xc4ceb9fe1a85ec53ULL;
@@ -32,8 +38,10 @@ inline uint64_t hash_bytes(const char* data, size_t length, uint64_t salt = 0) {
         data += 8;
         length -= 8;
     }
+    // What is left, without a loop: the bytes at both ends of it may overlap.
     uint64_t tail = 0;
-    if (length) std::memcpy(&tail, data, length);
+    if (length >= 4) tail = load_word(data) | uint64_t(load_word(data + length - 4)) << 32;
+    else if (length) tail = uint8_t(data[0]) | uint8_t(data[length / 2]) << 8 | uint8_t(data[length - 1]) << 16;
     return mix64(fold_product(h ^ tail, secret));
 }
 

@@ -117,6 +117,14 @@ class FlatMap {
         return true;
     }
 
+    // Whether is_fine(key, value) for all: likewise.
+    template <class IsFine>
+    bool all(IsFine&& is_fine) const {
+        for (const Slot& slot : slots)
+            if (slot.key != EMPTY && !is_fine(slot.key, slot.value)) return false;
+        return true;
+    }
+
     // Pointer to the value, or NULL. Valid until the next insertion or removal.
     const Value* find(uint64_t key) const {
         if (slots.empty()) return nullptr;

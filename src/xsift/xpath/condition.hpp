@@ -40,6 +40,29 @@ enum Comparison : uint8_t {
     COMPARE_STARTS_WITH = 8,
 };
 
+// Sets of subjects as bits. Attributes have a bit by their name, which several may share: it comes from the first 16 bytes of
+// the name and its length, so that who scans a name has it at hand.
+constexpr uint64_t OTHER_SUBJECT_BIT = uint64_t(1) << 61, TEXT_SUBJECT_BIT = uint64_t(1) << 62,
+                   STRING_SUBJECT_BIT = uint64_t(1) << 63;
+
+inline uint64_t signature_of_words(uint64_t first, uint64_t second, size_t length) {
+    return first ^ (second << 29 | second >> 35) ^ uint64_t(length) << 56;
+}
+
+inline uint64_t subject_bit_of_signature(uint64_t signature) {
+    const uint64_t number = signature * 0x9e3779b97f4a7c15ULL >> 58;
+    return uint64_t(1) << (number < 61 ? number : number - 3);
+}
+
+inline uint64_t subject_bit(uint8_t subject, const char* attribute, size_t length) {
+    if (subject == SUBJECT_TEXT) return TEXT_SUBJECT_BIT;
+    if (subject == SUBJECT_STRING) return STRING_SUBJECT_BIT;
+    if (subject != SUBJECT_ATTRIBUTE) return OTHER_SUBJECT_BIT;
+    uint64_t words[2] = {0, 0};
+    if (length) std::memcpy(words, attribute, length < 16 ? length : 16);
+    return subject_bit_of_signature(signature_of_words(words[0], words[1], length));
+}
+
 struct Condition {
     uint8_t subject = SUBJECT_ATTRIBUTE;
     uint8_t converted = 0;

@@ -1,6 +1,6 @@
 # Declarations of condition.hpp, which explains each field.
 from libcpp.string cimport string
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from "condition.hpp" namespace "xsift" nogil:
     cdef enum:
@@ -22,6 +22,8 @@ cdef extern from "condition.hpp" namespace "xsift" nogil:
         COMPARE_GREATER_EQUAL
         COMPARE_CONTAINS
         COMPARE_STARTS_WITH
+
+    uint64_t subject_bit(uint8_t subject, const char* attribute, size_t length)
 
     cdef cppclass Condition:
         Condition() except +

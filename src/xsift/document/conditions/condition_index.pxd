@@ -34,8 +34,7 @@ cdef extern from * nogil:
         void uninstall(symbol_t name, const Condition& condition) except +
         void prepare() except +
         void make_ready(ConditionScratch& scratch) except +
-        void match_start(int32_t group, const char* uri, size_t uri_length, const vector[AttributeValue]& values,
-                         ConditionScratch& scratch, vector[int32_t]& codes) except +
+        bint asks_attributes_only(int32_t group)
         void match_text_node(int32_t group, const char* data, size_t length, bint first,
                              ConditionScratch& scratch) except +
         void finish_text(int32_t group, const vector[uint64_t]& passed, int32_t part, bint had_nodes,

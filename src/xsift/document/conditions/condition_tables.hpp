@@ -38,6 +38,13 @@ struct AttributeValue {
     size_t value_length;
 };
 
+// How to test a value of a slot of which only equality is asked: in one look-up for texts, and one for numbers.
+struct SlotEquality {
+    bool only = false;                  // all its tests are such
+    bool texts = false, numbers = false;
+    uint64_t kind = 0;                  // of these tests, for both
+};
+
 class ConditionTables {
     struct Slot {
         int32_t group;
@@ -46,6 +53,7 @@ class ConditionTables {
         std::unique_ptr<ValueTests> some, first;  // tests of any value; tests of the first value, or of ""
         std::vector<int32_t> negated;   // tests whose failure is asked for
         int32_t absent_place = -1;      // in its group's `absent`, if it is there
+        SlotEquality equality;
         bool unprepared = false;        // whether it is in ConditionTables::unprepared
         int32_t base = -1;              // the slot whose values the recipe is applied to; -1: it is no such slot
         std::string recipe_key;
@@ -147,6 +155,17 @@ class ConditionTables {
         }
     }
 
+    void note_kind(int32_t number) {
+        if (slots[number].base >= 0) number = slots[number].base;
+        Slot& slot = slots[number];
+        slot.equality = SlotEquality();
+        if (!slot.derived.empty() || !slot.some || slot.first || !slot.negated.empty() || !slot.some->asks_equality_only()) return;
+        slot.equality.only = true;
+        slot.equality.texts = slot.some->texts_equal() > 0;
+        slot.equality.numbers = slot.some->numbers_equal() > 0;
+        slot.equality.kind = TestRegistry::kind_of(number, false, TRANSFORM_NONE, COMPARE_EQUAL);
+    }
+
     void needs_preparing(int32_t number) {
         if (slots[number].unprepared) return;
         slots[number].unprepared = true;
@@ -172,31 +191,35 @@ class ConditionTables {
 
     // Notes the tests of a slot that a value passes, as it is and as recipes make it. `first`: it is the first value;
     // `any`: it is a value at all.
-    void match_value(const Slot& slot, const char* data, size_t length, bool first, bool any,
-                     ConditionScratch& scratch) const {
-        if (slot.some && any) slot.some->match(data, length, registry, scratch);
-        if (slot.first && first) slot.first->match(data, length, registry, scratch);
+    void match_value(const Slot& slot, TestedValue& value, bool first, bool any, ConditionScratch& scratch) const {
+        if (slot.some && any) slot.some->match(value, registry, scratch);
+        if (slot.first && first) slot.first->match(value, registry, scratch);
         if (scratch.narrow) return;
         scratch.work += int64_t(slot.derived.size());
         for (const int32_t number : slot.derived) {
             const Slot& derived = slots[number];
             if (!(derived.some && any) && !(derived.first && first)) continue;
-            const std::string_view made = derived.recipe->apply({data, length}, scratch.made, scratch.spare);
-            if (derived.some && any) derived.some->match(made.data(), made.size(), registry, scratch);
-            if (derived.first && first) derived.first->match(made.data(), made.size(), registry, scratch);
+            const std::string_view text = derived.recipe->apply({value.data, value.length}, scratch.made, scratch.spare);
+            TestedValue made(text.data(), text.size());
+            if (derived.some && any) derived.some->match(made, registry, scratch);
+            if (derived.first && first) derived.first->match(made, registry, scratch);
         }
     }
 
-    void match_only(const Slot& slot, const char* data, size_t length, ConditionScratch& scratch,
-                    std::vector<int32_t>& codes) const {
+    void match_nothing(const Slot& slot, ConditionScratch& scratch) const {
+        TestedValue nothing("", 0);
+        match_value(slot, nothing, true, false, scratch);
+    }
+
+    void match_only(const Slot& slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         scratch.begin_round();
-        match_value(slot, data, length, !(scratch.narrow && slot.subject == SUBJECT_ATTRIBUTE), true, scratch);
+        match_value(slot, value, !(scratch.narrow && slot.subject == SUBJECT_ATTRIBUTE), true, scratch);
         emit(slot, scratch, codes);
     }
 
     void match_none(const Slot& slot, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
         scratch.begin_round();
-        match_value(slot, "", 0, true, false, scratch);
+        match_nothing(slot, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -212,10 +235,11 @@ class ConditionTables {
         scratch.work += int64_t(values.size());
         for (const AttributeValue& attribute : values) {
             if (!in_namespace(attribute, slot.uri)) continue;
-            match_value(slot, attribute.value, attribute.value_length, !found, true, scratch);
+            TestedValue value(attribute.value, attribute.value_length);
+            match_value(slot, value, !found, true, scratch);
             found = true;
         }
-        if (!found) match_value(slot, "", 0, true, false, scratch);
+        if (!found) match_nothing(slot, scratch);
         emit(slot, scratch, codes);
     }
 
@@ -256,6 +280,7 @@ class ConditionTables {
             test.holds = symbol;
         }
         keep_absent_list(slot);
+        note_kind(slot);
     }
 
     // The opposite of install(), which must have happened with these arguments.
@@ -283,6 +308,7 @@ class ConditionTables {
             registry.remove(number);
         }
         keep_absent_list(slot);
+        note_kind(slot);
     }
 
     void prepare() {
@@ -300,33 +326,54 @@ class ConditionTables {
         scratch.visited.resize(slots.size(), 0);
     }
 
-    // Writes what holds of an element at its start tag.
-    void match_start(int32_t group, const char* uri, size_t uri_length, const std::vector<AttributeValue>& values,
-                     ConditionScratch& scratch, std::vector<int32_t>& codes) const {
-        const Group& asked = groups[group];
-        if (asked.uri >= 0) match_only(slots[asked.uri], uri, uri_length, scratch, codes);
-        if (asked.tests_of[SUBJECT_ATTRIBUTE]) {
-            scratch.begin_element();
-            for (const AttributeValue& attribute : values) {
-                const int32_t number = attributes.find(attribute.name, attribute.name_length);
-                const int32_t slot = number < 0 ? -1 : attribute_slots.get(pack(group, number), -1);
-                if (slot < 0) continue;
-                scratch.visited[slot] = scratch.element;
-                match_only(slots[slot], attribute.value, attribute.value_length, scratch, codes);
-            }
-            if (!scratch.narrow)
-                for (const int32_t slot : asked.absent)
-                    if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
-        }
+    // The slot of an attribute, by its expanded name, in a group; or -1.
+    int32_t slot_of(int32_t group, const char* name, size_t length) const {
+        const int32_t number = attributes.find(name, length);
+        return number < 0 ? -1 : attribute_slots.get(pack(group, number), -1);
+    }
+
+    // Whether a group asks for attributes that are there, each by itself, and for nothing else at the start tag.
+    bool asks_attributes_only(int32_t group) const {
+        return groups[group].uri < 0 && groups[group].absent.empty() && groups[group].any.empty();
+    }
+
+    // What holds of an element at its start tag: first begin_start(), then match_attribute() for each attribute that has a
+    // slot, then finish_start(). A group that asks for attributes only needs but the second.
+    void begin_start(int32_t group, const char* uri, size_t uri_length, ConditionScratch& scratch,
+                     std::vector<int32_t>& codes) const {
+        TestedValue value(uri, uri_length);
+        if (groups[group].uri >= 0) match_only(slots[groups[group].uri], value, scratch, codes);
+        scratch.begin_element();
+    }
+
+    SlotEquality equality_of(int32_t slot) const { return slots[slot].equality; }
+
+    // match_attribute() for a slot of which only equality is asked.
+    void match_equal(int32_t slot, const SlotEquality& how, TestedValue& value, std::vector<int32_t>& codes) const {
+        const auto use = [&](int32_t test) { append_code(registry.tests[test].holds, codes); };
+        if (how.texts) registry.equal_text(slot, how.kind, value, use);
+        if (how.numbers) registry.equal_number(slot, how.kind, value, use);
+    }
+
+    void match_attribute(int32_t slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {
+        scratch.visited[slot] = scratch.element;
+        match_only(slots[slot], value, scratch, codes);
+    }
+
+    void finish_start(int32_t group, const std::vector<AttributeValue>& values, ConditionScratch& scratch,
+                      std::vector<int32_t>& codes) const {
         if (scratch.narrow) return;
-        for (const int32_t slot : asked.any) match_any(slots[slot], values, scratch, codes);
+        for (const int32_t slot : groups[group].absent)
+            if (scratch.visited[slot] != scratch.element) match_none(slots[slot], scratch, codes);
+        for (const int32_t slot : groups[group].any) match_any(slots[slot], values, scratch, codes);
     }
 
     // Leaves in scratch.held the tests that a text node passes; `first` if it is the element's first.
     void match_text_node(int32_t group, const char* data, size_t length, bool first, ConditionScratch& scratch) const {
         const Slot& slot = slots[groups[group].text];
+        TestedValue value(data, length);
         scratch.begin_round();
-        match_value(slot, data, length, first, true, scratch);
+        match_value(slot, value, first, true, scratch);
     }
 
     // Writes what holds of an element's text nodes, given what they passed: pack(part, test), of which one part's
@@ -337,14 +384,15 @@ class ConditionTables {
         scratch.begin_round();
         for (const uint64_t entry : passed)
             if (int32_t(entry >> 32) == part) scratch.hold(int32_t(uint32_t(entry)));
-        if (!had_nodes) match_value(slot, "", 0, true, false, scratch);
+        if (!had_nodes) match_nothing(slot, scratch);
         emit(slot, scratch, codes);
     }
 
     // Writes what holds of an element's string-value.
     void match_string(int32_t group, const char* data, size_t length, ConditionScratch& scratch,
                       std::vector<int32_t>& codes) const {
-        match_only(slots[groups[group].string], data, length, scratch, codes);
+        TestedValue value(data, length);
+        match_only(slots[groups[group].string], value, scratch, codes);
     }
 
     size_t test_bytes() const { return registry.bytes(); }
@@ -354,7 +402,8 @@ class ConditionTables {
                      attribute_slots.bytes() + attributes.bytes() + unprepared.capacity() * 4;
         for (const Group& group : groups) sum += (group.absent.capacity() + group.any.capacity()) * 4;
         for (const Slot& slot : slots)
-            sum += slot.uri.capacity() + 2 * slot.recipe_key.capacity() + (slot.negated.capacity() + slot.derived.capacity()) * 4 + (slot.some ? slot.some->bytes() : 0) +
+            sum += slot.uri.capacity() + 2 * slot.recipe_key.capacity() +
+                   (slot.negated.capacity() + slot.derived.capacity()) * 4 + (slot.some ? slot.some->bytes() : 0) +
                    (slot.first ? slot.first->bytes() : 0);
         return sum;
     }

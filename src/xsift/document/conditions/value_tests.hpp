@@ -43,6 +43,81 @@ inline void normalize_space(const char* data, size_t length, std::string& result
     }
 }
 
+// A value that is tested, with its hash and its number, each computed at most once.
+class TestedValue {
+    uint64_t hash = 0;
+    uint64_t salt = 0;      // with which it was computed; 0: not yet
+    double number = 0;
+    bool numbered = false;
+
+   public:
+    const char* data;
+    size_t length;
+
+    TestedValue(const char* data, size_t length) : data(data), length(length) {}
+
+    uint64_t text_hash(uint64_t with_salt) {
+        if (salt != with_salt) hash = hash_bytes(data, length, with_salt);
+        salt = with_salt;
+        return hash;
+    }
+    double as_number() {
+        if (!numbered) number = xpath_number(data, length);
+        numbered = true;
+        return number;
+    }
+};
+
+// From hashes to numbers. The hashes are good ones, and are not mixed once more.
+class HashTable {
+    struct Slot {
+        uint64_t hash;
+        int32_t number;   // -1: the slot is empty
+    };
+    std::vector<Slot> slots;
+    size_t used = 0;
+
+    size_t locate(uint64_t hash) const {
+        size_t i = hash & (slots.size() - 1);
+        while (slots[i].number >= 0 && slots[i].hash != hash) i = (i + 1) & (slots.size() - 1);
+        return i;
+    }
+
+   public:
+    int32_t get(uint64_t hash) const {
+        if (slots.empty()) return -1;
+        return slots[locate(hash)].number;
+    }
+
+    void put(uint64_t hash, int32_t number) {
+        if ((used + 1) * 2 > slots.size()) {
+            std::vector<Slot> old(slots.empty() ? 8 : slots.size() * 2, Slot{0, -1});
+            old.swap(slots);
+            for (const Slot& slot : old)
+                if (slot.number >= 0) slots[locate(slot.hash)] = slot;
+        }
+        Slot& slot = slots[locate(hash)];
+        used += slot.number < 0;
+        slot = Slot{hash, number};
+    }
+
+    void erase(uint64_t hash) {
+        if (slots.empty()) return;
+        const size_t mask = slots.size() - 1;
+        size_t hole = locate(hash);
+        if (slots[hole].number < 0) return;
+        for (size_t i = (hole + 1) & mask; slots[i].number >= 0; i = (i + 1) & mask) {
+            if (((i - slots[i].hash) & mask) < ((i - hole) & mask)) continue;
+            slots[hole] = slots[i];
+            hole = i;
+        }
+        slots[hole].number = -1;
+        --used;
+    }
+
+    size_t bytes() const { return slots.capacity() * sizeof(Slot); }
+};
+
 struct Test {
     std::string text;        // the operand, if it is text
     double number = 0.0;     // the operand as a number, if numbers are compared
@@ -98,32 +173,38 @@ struct ConditionScratch {
 
 // All tests, and a hash table that finds one by what it says.
 class TestRegistry {
-    FlatMap<int32_t> first;  // hash -> first test with it; the others follow by Test::next
+    HashTable first;         // hash -> first test with it; the others follow by Test::next
     std::vector<int32_t> free_numbers;
     uint64_t salt = process_salt();
 
     static uint64_t place(uint64_t operand, int32_t slot, int converted, int transform, int comparison) {
-        const uint64_t key = mix64(operand ^ mix64(pack(slot, converted << 16 | transform << 8 | comparison)));
-        return key == ~0ULL ? 0 : key;  // the one key that FlatMap reserves
+        return place(operand, kind_of(slot, converted, transform, comparison));
     }
-    uint64_t hash_text(const char* data, size_t length) const { return hash_bytes(data, length, salt); }
+    static uint64_t place(uint64_t operand, uint64_t kind) {
+        return fold_product(operand ^ 0xc4ceb9fe1a85ec53ULL, kind);
+    }
     uint64_t hash_number(double number) const {
         uint64_t bits;
         if (number == 0.0) number = 0.0;  // -0 is 0
         std::memcpy(&bits, &number, sizeof bits);
-        return mix64(bits ^ salt);
+        return fold_product(bits ^ salt, salt);
     }
     uint64_t key_of(const Test& test) const {
         const uint64_t operand =
-            test.by_number() ? hash_number(test.number) : hash_text(test.text.data(), test.text.size());
+            test.by_number() ? hash_number(test.number) : hash_bytes(test.text.data(), test.text.size(), salt);
         return place(operand, test.slot, test.converted, test.transform, test.comparison);
     }
 
    public:
     std::vector<Test> tests;
 
+    static uint64_t kind_of(int32_t slot, int converted, int transform, int comparison) {
+        const uint64_t kind = pack(slot, converted << 16 | transform << 8 | comparison);
+        return kind * 0x9e3779b97f4a7c15ULL + 0xff51afd7ed558ccdULL;
+    }
+
     int32_t find(const Test& wanted) const {
-        for (int32_t i = first.get(key_of(wanted), -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(key_of(wanted)); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == wanted.slot && test.converted == wanted.converted && test.transform == wanted.transform &&
                 test.comparison == wanted.comparison && test.numeric == wanted.numeric &&
@@ -144,14 +225,14 @@ class TestRegistry {
             tests[number] = test;
         }
         const uint64_t key = key_of(test);
-        tests[number].next = first.get(key, -1);
+        tests[number].next = first.get(key);
         first.put(key, number);
         return number;
     }
 
     void remove(int32_t number) {
         const uint64_t key = key_of(tests[number]);
-        int32_t at = first.get(key, -1);
+        int32_t at = first.get(key);
         if (at == number) {
             if (tests[number].next < 0) first.erase(key);
             else first.put(key, tests[number].next);
@@ -164,23 +245,44 @@ class TestRegistry {
     }
 
     // The tests of a kind whose text is this: at most one, for text is compared in one way only.
-    int32_t by_text(int32_t slot, int converted, int transform, int comparison, const char* data, size_t length) const {
-        const uint64_t key = place(hash_text(data, length), slot, converted, transform, comparison);
-        for (int32_t i = first.get(key, -1); i >= 0; i = tests[i].next) {
+    int32_t by_text(int32_t slot, int converted, int transform, int comparison, TestedValue& value) const {
+        const uint64_t key = place(value.text_hash(salt), slot, converted, transform, comparison);
+        for (int32_t i = first.get(key); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
-                test.comparison == comparison && !test.by_number() && test.text.size() == length &&
-                (length == 0 || std::memcmp(test.text.data(), data, length) == 0))
+                test.comparison == comparison && !test.by_number() && test.text.size() == value.length &&
+                (value.length == 0 || std::memcmp(test.text.data(), value.data, value.length) == 0))
                 return i;
         }
         return -1;
+    }
+
+    // The same for the kind of `=` tests of a slot (kind_of), for text or for numbers: calls use(test).
+    template <class Use>
+    void equal_text(int32_t slot, uint64_t kind, TestedValue& value, Use&& use) const {
+        for (int32_t i = first.get(place(value.text_hash(salt), kind)); i >= 0; i = tests[i].next) {
+            const Test& test = tests[i];
+            if (test.slot == slot && test.comparison == COMPARE_EQUAL && !test.by_number() &&
+                test.text.size() == value.length && std::memcmp(test.text.data(), value.data, value.length) == 0)
+                use(i);
+        }
+    }
+    template <class Use>
+    void equal_number(int32_t slot, uint64_t kind, TestedValue& value, Use&& use) const {
+        const double number = value.as_number();
+        if (number != number) return;
+        for (int32_t i = first.get(place(hash_number(number), kind)); i >= 0; i = tests[i].next) {
+            const Test& test = tests[i];
+            if (test.slot == slot && test.comparison == COMPARE_EQUAL && test.by_number() && test.number == number)
+                use(i);
+        }
     }
 
     // Calls use(test) for the tests of a kind whose number this is.
     template <class Use>
     void by_number(int32_t slot, int converted, int transform, int comparison, double number, Use&& use) const {
         const uint64_t key = place(hash_number(number), slot, converted, transform, comparison);
-        for (int32_t i = first.get(key, -1); i >= 0; i = tests[i].next) {
+        for (int32_t i = first.get(key); i >= 0; i = tests[i].next) {
             const Test& test = tests[i];
             if (test.slot == slot && test.converted == converted && test.transform == transform &&
                 test.comparison == comparison && test.by_number() && test.number == number)
@@ -300,27 +402,29 @@ class ValueTests {
         numbers.order[COMPARE_GREATER_EQUAL - COMPARE_LESS].below(value, true, hold);
     }
 
-    void match(const OfText& texts, const char* data, size_t length, int transform, const TestRegistry& registry,
+    void match(const OfText& texts, TestedValue& value, int transform, const TestRegistry& registry,
                ConditionScratch& scratch) const {
         if (texts.equal) {
-            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_EQUAL, data, length);
+            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_EQUAL, value);
             if (test >= 0) scratch.hold(test);
         }
-        if (texts.numbers) match(*texts.numbers, xpath_number(data, length), transform, registry, scratch);
+        if (texts.numbers) match(*texts.numbers, value.as_number(), transform, registry, scratch);
         if (scratch.narrow) return;
         for (const int32_t test : texts.always) scratch.hold(test);
         if (!texts.not_equal.empty()) {
-            const int32_t same = registry.by_text(slot, converted, transform, COMPARE_NOT_EQUAL, data, length);
+            const int32_t same = registry.by_text(slot, converted, transform, COMPARE_NOT_EQUAL, value);
             for (const int32_t test : texts.not_equal)
                 if (test != same) scratch.hold(test);
         }
         for (const auto& [prefix, number] : texts.prefixes) {
-            if (prefix > length) break;
+            if (prefix > value.length) break;
             scratch.work += 1 + (prefix >> 4);
-            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_STARTS_WITH, data, prefix);
+            TestedValue beginning(value.data, prefix);
+            const int32_t test = registry.by_text(slot, converted, transform, COMPARE_STARTS_WITH, beginning);
             if (test >= 0) scratch.hold(test);
         }
-        if (texts.needles.size()) texts.needles.scan(data, length, [&](int32_t test) { return scratch.hold(test); });
+        if (texts.needles.size())
+            texts.needles.scan(value.data, value.length, [&](int32_t test) { return scratch.hold(test); });
     }
 
    public:
@@ -335,19 +439,24 @@ class ValueTests {
         if (normalized) normalized->needles.prepare();
     }
 
+    // How many tests ask if a value, as it is, equals a text, and how many if it equals a number; whether these are all.
+    bool asks_equality_only() const { return plain && texts_equal() + numbers_equal() == number_of_tests; }
+    int32_t texts_equal() const { return plain->equal; }
+    int32_t numbers_equal() const { return plain->numbers ? plain->numbers->equal : 0; }
+
     // Has the scratch hold the tests that this value passes.
-    void match(const char* data, size_t length, const TestRegistry& registry, ConditionScratch& scratch) const {
+    void match(TestedValue& value, const TestRegistry& registry, ConditionScratch& scratch) const {
         for (const int32_t test : exists) scratch.hold(test);
-        if (plain) match(*plain, data, length, TRANSFORM_NONE, registry, scratch);
+        if (plain) match(*plain, value, TRANSFORM_NONE, registry, scratch);
         if (lengths)
-            match(*lengths, double(count_characters(data, length)), TRANSFORM_LENGTH, registry, scratch);
+            match(*lengths, double(count_characters(value.data, value.length)), TRANSFORM_LENGTH, registry, scratch);
         if (!normalized && !normalized_lengths) return;
-        normalize_space(data, length, scratch.normalized);
-        const std::string& value = scratch.normalized;
-        if (normalized) match(*normalized, value.data(), value.size(), TRANSFORM_NORMALIZE, registry, scratch);
+        normalize_space(value.data, value.length, scratch.normalized);
+        TestedValue changed(scratch.normalized.data(), scratch.normalized.size());
+        if (normalized) match(*normalized, changed, TRANSFORM_NORMALIZE, registry, scratch);
         if (normalized_lengths)
-            match(*normalized_lengths, double(count_characters(value.data(), value.size())), TRANSFORM_NORMALIZE_LENGTH,
-                  registry, scratch);
+            match(*normalized_lengths, double(count_characters(changed.data, changed.length)),
+                  TRANSFORM_NORMALIZE_LENGTH, registry, scratch);
     }
 
     size_t bytes() const {

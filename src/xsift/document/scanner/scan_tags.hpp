@@ -199,7 +199,11 @@ inline Step Scanner::take_start_tag(const char* name_end, const char* behind, bo
     if (!state->silent) {
         if (state->keep_names) keep_this_name(number, space);
         emit_start(state, entry, offset_of(at));
-        if (entry->wants & WANTS_ATTRIBUTES) match_attributes(entry, space);
+        // Where only attributes are asked for, and there are none, there is nothing to look at.
+        if (entry->wants && (!attributes.empty() || !entry->plain || entry->wants != WANTS_ATTRIBUTES)) {
+            ask_guides(state);
+            if (entry->wants & WANTS_ATTRIBUTES) match_attributes(entry, space);
+        }
         if (state->collects) open_text(state, entry);
     }
     if (empty) {
@@ -349,8 +353,31 @@ inline void Scanner::keep_this_name(int32_t number, int32_t space) {
     else keep_name(state, uris.data_of(space - 1), uris.length_of(space - 1), key.data(), key.size());
 }
 
+// Writes the conditions on attributes that hold, where each is looked at by itself, and none has a prefix: only those that
+// are asked for are touched.
+inline void Scanner::match_plain_attributes(const NameEntry* entry) {
+    const size_t begin = state->codes->size();
+    size_t size = 0;
+    for (const ScannedAttribute& attribute : attributes) size += attribute.value_length;
+    if (!may_scan(state, size)) return;
+    for (const ScannedAttribute& attribute : attributes) {
+        if (!(subject_bit_of_signature(attribute.signature) & state->subjects) || attribute.declares) continue;
+        const auto asked = asked_of(state, entry, attribute.name, attribute.length, end);
+        if (asked.begin == asked.end) continue;
+        if (attribute.plain) {
+            match_attribute(state, asked, attribute.value, attribute.value_length);
+        } else {
+            unescaped.clear();
+            unescape(attribute, unescaped);
+            match_attribute(state, asked, unescaped.data(), unescaped.size());
+        }
+    }
+    conditions_written(state, begin);
+}
+
 // Writes the conditions on attributes and on the namespace that hold.
 inline void Scanner::match_attributes(const NameEntry* entry, int32_t space) {
+    if (entry->plain && !prefixed) return match_plain_attributes(entry);
     size_t size = 0;
     for (const ScannedAttribute& attribute : attributes) {
         if (!attribute.plain) size += attribute.value_length;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+#include "condition.hpp"
+
 namespace xsift {
 
 struct ScannedName {
@@ -91,7 +93,7 @@ class ScannedNames {
     // Different names have different signatures, unless both are longer than 16 bytes, or by rare chance.
     static uint64_t signature_of(const char* name, size_t length, const char* end) {
         const Words words = words_of(name, length, end);
-        return words.first ^ (words.second << 29 | words.second >> 35) ^ uint64_t(length) << 56;
+        return signature_of_words(words.first, words.second, length);
     }
 
     ScannedName& operator[](int32_t number) { return names[number]; }

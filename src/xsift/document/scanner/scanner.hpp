@@ -210,6 +210,7 @@ class Scanner {
     Step find_namespaces();
     Step find_entry(int32_t number, int32_t space, const NameEntry*& entry);
     void keep_this_name(int32_t number, int32_t space);
+    void match_plain_attributes(const NameEntry* entry);
     void match_attributes(const NameEntry* entry, int32_t space);
 
     // Everything else: scan_misc.hpp.

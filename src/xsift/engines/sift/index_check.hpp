@@ -1,0 +1,155 @@
+// IndexCheck: whether no number of a restored index leads outside of its arrays.
+//
+// A saved index is used where it lies in a file, and whoever writes a file can write anything. So it is looked through once, when
+// it is restored. What must hold beside ranges: the automaton is a tree; paths of a scope accept edges of that scope, all
+// others keys; lists of nodes have an end.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "twig_index.hpp"
+
+namespace xsift::sift {
+
+class IndexCheck {
+    const TwigIndex& index;
+    const Automaton& automaton;
+    const int64_t states, nodes, edges, keys;
+    std::vector<int32_t> scope_at;     // by state: the innermost scope that it is in, or NONE
+    std::vector<int32_t> scope_of;     // by edge: likewise
+
+    static bool within(int64_t number, int64_t end) { return 0 <= number && number < end; }
+    static bool is_none_or(int64_t number, int64_t end) { return number == NONE || within(number, end); }
+
+    static bool all_within(const Array<int32_t>& numbers, int64_t low, int64_t end) {
+        for (const int32_t number : numbers)
+            if (number < low || number >= end) return false;
+        return true;
+    }
+
+    bool is_target(int32_t code) const {
+        return is_key(code) ? code < keys : code != NOTHING && within(edge_of_code(code), edges);
+    }
+
+    // Whether each state is led to from one other at most, and knows which.
+    bool is_tree() const {
+        std::vector<uint8_t> marks(states, 0);
+        marks[0] = 1;
+        if (!automaton.transitions.mark_values(marks.data(), marks.size())) return false;
+        for (int32_t state = 0; state < states; ++state) {
+            const NfaState& at = automaton.states[state];
+            if (!is_none_or(at.parent, states)) return false;
+            for (const int32_t target : {at.star, at.descendant}) {
+                if (target == NONE) continue;
+                if (!within(target, states) || marks[target] || automaton.states[target].parent != state) return false;
+                marks[target] = 1;
+            }
+        }
+        return automaton.transitions.all([this](uint64_t key, int32_t target) {
+            const NfaState& at = automaton.states[target];
+            return at.parent == int32_t(key >> 32) && at.symbol == int32_t(uint32_t(key));
+        });
+    }
+
+    // Finds the scopes of states. States that lead to each other in a circle are in none; nothing leads to them.
+    void find_scopes() {
+        enum : int32_t { UNSEEN = -2, PENDING = -3 };
+        std::vector<int32_t> way;
+        scope_at.assign(states, UNSEEN);
+        for (int32_t first = 0; first < states; ++first) {
+            int32_t state = first;
+            for (; state != NONE && scope_at[state] == UNSEEN; state = automaton.states[state].parent) {
+                scope_at[state] = PENDING;
+                way.push_back(state);
+            }
+            int32_t scope = state == NONE || scope_at[state] == PENDING ? NONE : scope_at[state];
+            for (; !way.empty(); way.pop_back()) {
+                if (automaton.states[way.back()].symbol == SCOPE) scope = way.back();
+                scope_at[way.back()] = scope;
+            }
+        }
+    }
+
+    bool are_states_fine() const {
+        for (int32_t state = 0; state < states; ++state) {
+            const NfaState& at = automaton.states[state];
+            if (at.marks && automaton.target(state, SCOPE) == NONE) return false;
+            if (at.accepts == NOTHING) continue;
+            if (!is_target(at.accepts) || is_key(at.accepts) != (scope_at[state] == NONE)) return false;
+            if (!is_key(at.accepts) && index.edges[edge_of_code(at.accepts)].state != state) return false;
+        }
+        return true;
+    }
+
+    bool are_nodes_fine() const {
+        for (const Node& node : index.nodes) {
+            if (!is_target(node.target) || !is_none_or(node.other, edges) || !is_none_or(node.third, edges) ||
+                !is_none_or(node.next, nodes) || !is_none_or(node.previous, nodes) || !within(node.trigger, edges) ||
+                !within(node.state, states) || node.edges < 0 || node.ordered < 0 || node.edge_count <= node.ordered ||
+                int64_t(node.edges) + node.edge_count > int64_t(index.edge_pool.size()))
+                return false;
+            if (!is_key(node.target) && !within(node.sub_key, int64_t(index.sub_of_key.size()))) return false;
+        }
+        return all_within(index.edge_pool, 0, edges);
+    }
+
+    bool are_edges_fine() {
+        scope_of.assign(edges, NONE);
+        for (int32_t number = 0; number < edges; ++number) {
+            const Edge& edge = index.edges[number];
+            if (!is_none_or(edge.state, states) || !is_none_or(edge.sub, nodes) || !is_none_or(edge.first, nodes) ||
+                !is_none_or(edge.ordered, int64_t(index.ordered_uses.size())))
+                return false;
+            if (edge.state != NONE) scope_of[number] = scope_at[edge.state];
+            else if (edge.sub != NONE) scope_of[number] = scope_at[index.nodes[edge.sub].state];
+        }
+        for (const Node& node : index.nodes) {  // the edge that holds when a node has counted all
+            if (node.ordered) scope_of[index.edge_pool[node.edges + node.edge_count - 1]] = automaton.target(node.state, SCOPE);
+        }
+        return true;
+    }
+
+    // Whether nodes are met in the scopes that they stand in alone, and complete edges of those around them.
+    bool are_scopes_fine() const {
+        std::vector<uint8_t> listed(nodes, 0);
+        for (int32_t edge = 0; edge < edges; ++edge) {
+            for (int32_t number = index.edges[edge].first; number != NONE; number = index.nodes[number].next) {
+                const Node& node = index.nodes[number];
+                if (listed[number] || automaton.target(node.state, SCOPE) != scope_of[edge]) return false;
+                listed[number] = 1;
+                if (is_key(node.target)) continue;
+                const int32_t around = scope_at[node.state];
+                if (around == NONE || scope_of[edge_of_code(node.target)] != around) return false;
+            }
+            const int32_t list = index.edges[edge].ordered;
+            for (int32_t i = 0; list != NONE && i < index.ordered_uses.count(list); ++i) {
+                const int32_t node = index.ordered_uses.data(list)[i].node;
+                if (!within(node, nodes) || automaton.target(index.nodes[node].state, SCOPE) != scope_of[edge]) return false;
+            }
+        }
+        return true;
+    }
+
+    bool are_lists_fine() const {
+        return int64_t(index.pattern_state.size()) == keys && all_within(index.pattern_state, 0, states) &&
+               all_within(index.pattern_node, TwigIndex::FREE, nodes) && all_within(index.free_keys, 0, keys) &&
+               all_within(index.free_nodes, 0, nodes) && all_within(index.free_edges, 0, edges) &&
+               int64_t(index.sub_of_key.size()) == index.sub_keys.size() && all_within(index.sub_of_key, NONE, nodes) &&
+               is_none_or(automaton.free_state, states);
+    }
+
+   public:
+    explicit IndexCheck(const TwigIndex& index)
+        : index(index), automaton(index.automaton), states(int64_t(automaton.states.size())),
+          nodes(int64_t(index.nodes.size())), edges(int64_t(index.edges.size())), keys(int64_t(index.pattern_node.size())) {}
+
+    bool is_fine() {
+        if (states == 0 || !are_lists_fine() || !is_tree()) return false;
+        find_scopes();
+        return are_states_fine() && are_nodes_fine() && are_edges_fine() && are_scopes_fine();
+    }
+};
+
+inline bool is_fine(const TwigIndex& index) { return IndexCheck(index).is_fine(); }
+
+}  // namespace xsift::sift
