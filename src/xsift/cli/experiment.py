@@ -14,11 +14,13 @@ from tqdm import tqdm
 from xsift.errors import XsiftError
 from xsift.experiments.definition import Experiment, load, names
 from xsift.experiments.plan import Point
-from xsift.experiments.programs import YFILTER_HOME
+from xsift.experiments.programs import DTDS, YFILTER_HOME
 from xsift.experiments.report import terminal, write
 from xsift.experiments.results import Results
-from xsift.experiments.runner import Estimate, Progress
+from xsift.experiments.budget import Estimate
+from xsift.experiments.runner import Progress
 from xsift.experiments.runner import run as run_experiment
+from xsift.experiments.settling import Unsettled
 from xsift.experiments.store import Measured, Store
 
 __all__ = ["HELP", "NAME", "configure", "run"]
@@ -38,13 +40,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     running.add_argument(
         "--scale", type=float, default=1.0, help="multiplies subscriptions and documents (default 1)"
     )
-    running.add_argument("--output", type=Path, metavar="DIR", help="where results go (default results/NAME)")
+    running.add_argument("--output", type=Path, metavar="DIR", help="where results go (default runs/NAME)")
     running.add_argument("--figures", nargs="+", default=[], metavar="ID", help="only these figures")
     running.add_argument(
         "--yfilter",
         type=Path,
         metavar="DIR",
         help=f"where YFilter 1.0 is, which is not part of xsift (default: ${YFILTER_HOME})",
+    )
+    running.add_argument(
+        "--dtds",
+        type=Path,
+        metavar="DIR",
+        help=f"where published DTDs are, for second workloads; they are not part of xsift (default: ${DTDS})",
+    )
+    running.add_argument(
+        "--budget",
+        type=_positive,
+        metavar="MINUTES",
+        help="leave out what does not fit into so many minutes, figures with the fewest verdicts a minute first",
     )
     running.add_argument("--fresh", action="store_true", help="measure again what is already there")
     running.add_argument("--quiet", action="store_true", help="no progress, no tables")
@@ -80,6 +94,8 @@ def _run(arguments: argparse.Namespace) -> int:
     experiments = [load(name) for name in arguments.names]
     if arguments.yfilter is not None:
         os.environ[YFILTER_HOME] = str(arguments.yfilter)
+    if arguments.dtds is not None:
+        os.environ[DTDS] = str(arguments.dtds)
     for experiment in experiments:
         folder = _folder(arguments, experiment, len(experiments))
         store = Store(folder)
@@ -91,6 +107,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 scale=arguments.scale,
                 figures=arguments.figures,
                 fresh=arguments.fresh,
+                budget=arguments.budget,
                 progress=progress,
             )
         except KeyboardInterrupt:
@@ -102,9 +119,16 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
 def _folder(arguments: argparse.Namespace, experiment: Experiment, number: int) -> Path:
     if arguments.output is None:
-        return Path("results") / experiment.name
+        return Path("runs") / experiment.name
     given: Path = arguments.output
     return given if number == 1 else given / experiment.name
 
@@ -162,6 +186,12 @@ class _Bar(Progress):
         if self.bar.disable:
             took, left = _minutes(measured.elapsed_seconds), _minutes(estimate.seconds_left)
             print(f"{self.experiment.name}: {_place(point)}: took {took}, about {left} left", file=sys.stderr)
+
+    def settling(self, unsettled: Unsettled) -> None:
+        self.now = f"a verdict is open: {unsettled.rounds} more rounds; {_place(unsettled.point)}"
+        self.step("")
+        if self.bar is not None and self.bar.disable:
+            print(f"{self.experiment.name}: {self.now}", file=sys.stderr)
 
     def close(self) -> None:
         if self.bar is not None:

@@ -17,11 +17,25 @@ from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import MEASURES, is_measure
 from xsift.experiments.rows import NotMeasured, Setting
 from xsift.experiments.tables import Table, nearest
+from xsift.experiments.templates import Template
+from xsift.workload.presets import PRESETS
 
-__all__ = ["Claim", "Experiment", "Figure", "Series", "Vary", "load", "names", "overlaid", "read"]
+__all__ = [
+    "Claim",
+    "Experiment",
+    "Figure",
+    "Headline",
+    "Second",
+    "Series",
+    "Vary",
+    "load",
+    "names",
+    "overlaid",
+    "read",
+]
 
 FOLDER = Path(__file__).parent / "definitions"
-PEERS = ("lxml-loop", "lxml-block", "lxml-xslt", "yfilter-1.0")
+PEERS = ("lxml-loop", "lxml-block", "lxml-xslt", "spark-xpath", "yfilter-1.0")
 LEAST_ROUNDS = 3
 UNLIMITED = "unlimited"  # for options: TOML has no word for None
 
@@ -68,6 +82,7 @@ class Series:
     ordered: bool | None
     deduplicate: bool
     until: float | None
+    documents: int | None  # goes through so many of the documents only
     may_be_missing: bool
 
     @property
@@ -85,6 +100,28 @@ class Claim:
     check: Check
     shows: Check | None
     note: str
+    reason: Template  # why it does not hold, where it does not
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A number that the paper is known for, and where ours is."""
+
+    says: str
+    paper: str
+    figure: str
+    ours: Template
+    why: str
+
+
+@dataclass(frozen=True)
+class Second:
+    """The second workload: each figure on NITF is measured again on it, as a figure of its own."""
+
+    id: str
+    title: str
+    about: str
+    workload: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -110,12 +147,18 @@ class Figure:
     note: str
     measured_in: str  # the id of the figure whose measurements it shows; its own id if it has its own
     where: str  # its place in the file, for errors
+    second_of: str = ""  # the id of the figure that this one is the second workload of
 
     @property
     def all_measures(self) -> list[str]:
         """What its plots and its claims need."""
-        checks = [check for claim in self.claims for check in (claim.check, claim.shows) if check]
-        return sorted({*self.measures, *(measure for check in checks for measure in check.measures)})
+        needed = [part for claim in self.claims for part in (claim.check, claim.shows, claim.reason) if part]
+        return sorted({*self.measures, *(measure for part in needed for measure in part.measures)})
+
+    @property
+    def setting(self) -> Setting:
+        """What its checks may name."""
+        return Setting(self.measures[0], self.vary.values, [one.label for one in self.series])
 
 
 @dataclass(frozen=True)
@@ -128,6 +171,8 @@ class Experiment:
     about: str
     minutes: float
     figures: tuple[Figure, ...]
+    headlines: tuple[Headline, ...]
+    second: Second | None
     text: str = field(repr=False)
 
     def chosen(self, ids: Sequence[str]) -> Experiment:
@@ -174,13 +219,74 @@ def read(text: str, name: str) -> Experiment:
         if shared.has(key):
             raise shared.error("unknown-key", f"{key!r} belongs to a figure, not to the defaults")
     defaults = shared.rest()
+    second = _second(top.table("second")) if top.has("second") else None
     figures: list[Figure] = []
     for table in top.tables("figure"):
         figures.append(_figure(table, defaults, figures))
+    headlines = tuple(_headline(table, figures) for table in top.tables("headline"))
     top.finish()
     if not figures:
         raise top.error("no-figure", "the file has no [[figure]]")
-    return Experiment(name, title, paper, about, minutes, tuple(figures), text)
+    if second:
+        figures += second_figures(figures, second)
+    return Experiment(name, title, paper, about, minutes, tuple(figures), headlines, second, text)
+
+
+def _second(table: Table) -> Second:
+    second = Second(
+        table.take("id", str),
+        table.take("title", str),
+        table.take("about", str, "").strip(),
+        _workload(table.table("workload")),
+    )
+    table.finish()
+    return second
+
+
+def second_figures(figures: Sequence[Figure], second: Second) -> list[Figure]:
+    """The figures on NITF once more, on the second workload, with the same series and the same claims."""
+    made: dict[str, Figure] = {}
+    for figure in figures:
+        own = figure.measured_in == figure.id
+        if own and not _is_nitf(figure) or not own and figure.measured_in not in made:
+            continue
+        id = f"{figure.id}-{second.id}"
+        made[figure.id] = replace(
+            figure,
+            id=id,
+            title=f"{figure.title} · {second.title}",
+            workload=overlaid(figure.workload, second.workload),
+            measured_in=id if own else made[figure.measured_in].id,
+            second_of=figure.id,
+        )
+    return list(made.values())
+
+
+def _is_nitf(figure: Figure) -> bool:
+    """Whether its documents and subscriptions are made from our NITF, at every point."""
+    workload = figure.workload
+    if "mix" in workload or any("texts" in workload.get(part, {}) for part in ("documents", "subscriptions")):
+        return False
+    if {"like", "dtd"} & {figure.vary.parameter, *figure.vary.also}:
+        return False
+    preset = PRESETS.get(workload.get("like", ""))
+    return bool(workload.get("dtd", preset.subscriptions.dtd if preset else "") == "nitf")
+
+
+def _headline(table: Table, figures: Sequence[Figure]) -> Headline:
+    id = table.take("figure", str)
+    found = next((figure for figure in figures if figure.id == id), None)
+    if found is None:
+        raise table.error("unknown-figure", f"there is no figure {id!r}", nearest(id, [f.id for f in figures]))
+    headline = Headline(
+        table.take("says", str),
+        table.take("paper", str),
+        id,
+        Template(table.take("ours", str), found.setting, table.place),
+        table.take("why", str),
+    )
+    table.finish()
+    return headline
 
 
 def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,6 +462,7 @@ def _series(table: Table, vary: Vary) -> Series:
         ordered=table.take("ordered", bool, None),
         deduplicate=table.take("deduplicate", bool, True),
         until=table.take("until", float, None),
+        documents=table.at_least(1, "documents", int, None),
         may_be_missing=table.choice("if_missing", ("error", "skip"), "error") == "skip",
     )
     table.finish()
@@ -367,7 +474,9 @@ def _claim(table: Table, setting: Setting) -> Claim:
     check = Check(table.take("check", str), setting, table.place)
     shown = table.take("shows", str, "")
     shows = Check(shown, setting, table.place) if shown else None
-    claim = Claim(says, table.take("place", str, ""), check, shows, table.take("note", str, "").strip())
+    reason = Template(table.take("reason", str, ""), setting, table.place)
+    note = table.take("note", str, "").strip()
+    claim = Claim(says, table.take("place", str, ""), check, shows, note, reason)
     table.finish()
 
     def ones(measure: str, label: str) -> dict[int, float]:
@@ -378,6 +487,7 @@ def _claim(table: Table, setting: Setting) -> Claim:
         check.holds(ones)
         if shows:
             shows.value(ones)
+        reason.filled(ones)
     except NotMeasured:
         pass
     return claim
