@@ -150,7 +150,8 @@ def test_the_page_is_complete_in_itself(results: Results, tmp_path: Path) -> Non
         "prefers-color-scheme: dark",
     ):
         assert words in text
-    assert len(re.findall('<svg class="plot"', text)) == 3
+    for kind in ("wide", "narrow"):
+        assert len(re.findall(f'<svg class="plot {kind}"', text)) == 3
 
 
 def test_the_numbers_as_data(results: Results, tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 from tqdm import tqdm
 
 from xsift.errors import XsiftError
+from xsift.experiments.budget import Estimate
 from xsift.experiments.definition import Experiment, load, names
 from xsift.experiments.plan import Point
 from xsift.experiments.programs import DTDS, YFILTER_HOME
 from xsift.experiments.report import terminal, write
 from xsift.experiments.results import Results
-from xsift.experiments.budget import Estimate
 from xsift.experiments.runner import Progress
 from xsift.experiments.runner import run as run_experiment
 from xsift.experiments.settling import Unsettled

@@ -248,7 +248,7 @@ def second_figures(figures: Sequence[Figure], second: Second) -> list[Figure]:
     made: dict[str, Figure] = {}
     for figure in figures:
         own = figure.measured_in == figure.id
-        if own and not _is_nitf(figure) or not own and figure.measured_in not in made:
+        if (own and not _is_nitf(figure)) or (not own and figure.measured_in not in made):
             continue
         id = f"{figure.id}-{second.id}"
         made[figure.id] = replace(

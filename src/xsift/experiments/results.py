@@ -42,6 +42,14 @@ class Verdict:
         """The rounds that give the verdict of all rounds together. For an open one: those in which it held."""
         return self.rounds - self.rounds_held if self.state == DOES_NOT_HOLD else self.rounds_held
 
+    @property
+    def rounds_text(self) -> str:
+        """In how many rounds it is so, for people; "" if there is one at most."""
+        if self.rounds <= 1:
+            return ""
+        verb = "held" if self.state == OPEN else "the same"
+        return f"{verb} in {self.rounds_alike} of {self.rounds} rounds"
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -73,7 +81,7 @@ class Results:
             measured = store.point(point["key"])
             if measured:
                 points[point["figure"], point["position"]] = measured
-        figures = {point["figure"] for point in run["points"]}
+        figures = {point["figure"] for point in run["points"]} | set(run.get("left_out", {}))
         shown = [figure.id for figure in experiment.figures if figure.measured_in in figures]
         return cls(experiment.chosen(shown), run, points)
 
@@ -143,6 +151,14 @@ class Results:
         missing = self.run.get("missing", {})
         return [(one.label, missing[one.name]) for one in figure.series if one.name in missing]
 
+    def is_measured(self, figure: Figure) -> bool:
+        """Whether anything of it was measured."""
+        return any(id == figure.measured_in for id, _ in self.points)
+
+    def figures_left_out(self) -> dict[str, str]:
+        """The figures that were not measured: id and reason."""
+        return dict(self.run.get("left_out", {}))
+
     def series(self, figure: Figure) -> list[Series]:
         """The series that are there."""
         missing = self.run.get("missing", {})
@@ -180,6 +196,8 @@ class Results:
             for number in _numbers_in(words):
                 if number in sizes and number not in sizes.values():
                     raise NotMeasured(f"it is about {number:,}, and measured was {sizes[number]:,} instead")
+        if figure.measured_in in self.figures_left_out():
+            raise NotMeasured(self.figures_left_out()[figure.measured_in])
         missing = [at for at in range(len(figure.vary.values)) if (figure.measured_in, at) not in self.points]
         if missing:
             raise NotMeasured(f"{', '.join(self.x_text(figure, at) for at in missing)} was not measured")

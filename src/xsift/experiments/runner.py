@@ -166,7 +166,7 @@ def _now() -> str:
 
 
 def measure(point: Point, tell: Tell, labels: Sequence[str] = (), rounds: int = 0) -> Measured:
-    """Measures one point: all its series, or those of some labels; for as many rounds as its figure says, or so many."""
+    """Measures one point: all series, or those of some labels; as many rounds as its figure says, or so many."""
     started = monotonic()
     measurement = _Measurement(point, tell, labels, rounds)
     measurement.go()

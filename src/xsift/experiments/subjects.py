@@ -37,6 +37,9 @@ class Subject(ABC):
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
 
+    def ask_first(self, number: int) -> None:  # noqa: B027 - most need not know
+        """Only the first so many documents will be asked about."""
+
     @abstractmethod
     def build(self) -> None:
         """Makes the index anew."""

@@ -1,7 +1,7 @@
 """Templates: sentences with measured numbers in them, so that a reason never says other numbers than the report.
 
-`from {counter.candidates("B", 1)} to {counter.candidates("B", 5)} candidates` has an expression of the claims' language
-in each pair of braces. They are checked when the definition is read, and filled in from the numbers of a run.
+`from {counter.candidates("B", 1)} to {counter.candidates("B", 5)} candidates` has an expression of the claims'
+language in each pair of braces. They are checked when the definition is read, and filled in from a run's numbers.
 """
 
 from __future__ import annotations
