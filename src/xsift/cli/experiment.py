@@ -14,6 +14,7 @@ from tqdm import tqdm
 from xsift.errors import XsiftError
 from xsift.experiments.budget import Estimate
 from xsift.experiments.definition import Experiment, load, names
+from xsift.experiments.keeping import keep, write_papers
 from xsift.experiments.plan import Point
 from xsift.experiments.programs import DTDS, YFILTER_HOME
 from xsift.experiments.report import terminal, write
@@ -64,11 +65,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--quiet", action="store_true", help="no progress, no tables")
     reporting = actions.add_parser("report", help="the report of a run once more, from what is stored")
     reporting.add_argument("folder", type=Path, metavar="DIR", help="what `run` wrote")
+    keeping = actions.add_parser(
+        "keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md"
+    )
+    keeping.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what `run` wrote")
+    papers = actions.add_parser("papers", help="docs/papers.md once more, from results/")
+    for parser in (keeping, papers):
+        parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what the arguments say; the exit code."""
-    actions = {"list": _list, "run": _run, "report": _report}
+    actions = {"list": _list, "run": _run, "report": _report, "keep": _keep, "papers": _papers}
     return actions[arguments.action](arguments)
 
 
@@ -135,6 +143,17 @@ def _folder(arguments: argparse.Namespace, experiment: Experiment, number: int) 
 
 def _report(arguments: argparse.Namespace) -> int:
     _show(Store(arguments.folder), False)
+    return 0
+
+
+def _keep(arguments: argparse.Namespace) -> int:
+    for path in keep(arguments.folders, arguments.root):
+        print(path)
+    return 0
+
+
+def _papers(arguments: argparse.Namespace) -> int:
+    print(write_papers(arguments.root))
     return 0
 
 

@@ -111,7 +111,7 @@ class Headline:
     paper: str
     figure: str
     ours: Template
-    why: str
+    why: Template
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def _headline(table: Table, figures: Sequence[Figure]) -> Headline:
         table.take("paper", str),
         id,
         Template(table.take("ours", str), found.setting, table.place),
-        table.take("why", str),
+        Template(table.take("why", str), found.setting, table.place),
     )
     table.finish()
     return headline

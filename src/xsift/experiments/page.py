@@ -137,12 +137,12 @@ def _overview(results: Results) -> str:
         if figure.second_of:
             continue
         for at, verdict in enumerate(results.verdicts(figure)):
-            second = _badge(again[figure.id][at]) if figure.id in again else ""
+            beside = _badge(again[figure.id][at]) if figure.id in again else ""
             rows.append(
                 element(
                     "tr",
                     element("td", _badge(verdict)),
-                    element("td", second) if again else "",
+                    element("td", beside) if again else "",
                     element("td", prose(verdict.claim.says)),
                     element("td", _link(results, figure)),
                 )
@@ -381,9 +381,9 @@ def _footer(results: Results) -> str:
         element(
             "p",
             "Points are medians over the rounds, in CPU time; bands are the quartiles, whiskers the least and the "
-            "most. In a round every engine goes through all documents once, one engine after the other. A verdict that is "
-            "not the same in nine of ten rounds is open. All engines gave the same answer, checked before anything "
-            "was timed, unless a red box says otherwise. Download ",
+            "most. In a round every engine goes through all documents once, one engine after the other. A verdict "
+            "that is not the same in nine of ten rounds is open. All engines gave the same answer, checked before "
+            "anything was timed, unless a red box says otherwise. Download ",
             link,
             ".",
         ),

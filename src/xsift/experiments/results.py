@@ -180,8 +180,8 @@ class Results:
         try:
             self._check_sizes(figure, claim)
             holds = claim.check.holds(medians, values)
-        except NotMeasured as reason:
-            return Verdict(claim, NOT_MEASURED, str(reason), [], 0, 0)
+        except NotMeasured as unknown:
+            return Verdict(claim, NOT_MEASURED, str(unknown), [], 0, 0)
         rounds = self._rounds(figure, claim.check)
         held = sum(self._in_round(figure, claim.check, number) for number in range(rounds))
         alike = held if holds else rounds - held

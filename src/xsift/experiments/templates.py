@@ -7,7 +7,6 @@ language in each pair of braces. They are checked when the definition is read, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from xsift.experiments.claims import Check
 from xsift.experiments.quantities import quantity
@@ -38,13 +37,13 @@ class Template:
 
     def filled(self, numbers: Numbers, values: Axis | None = None) -> str:
         """The text with its numbers. One that was not measured is a dash."""
-        found = [_shown(check, lambda check=check: check.value(numbers, values)) for check in self._checks]
+        found = [_shown(check, numbers, values) for check in self._checks]
         return "".join(part for pair in zip(self._texts, [*found, ""], strict=True) for part in pair)
 
 
-def _shown(check: Check, value: Callable[[], object]) -> str:
+def _shown(check: Check, numbers: Numbers, values: Axis | None) -> str:
     try:
-        found = value()
+        found = check.value(numbers, values)
     except NotMeasured:
         return UNKNOWN
     if isinstance(found, Number):
