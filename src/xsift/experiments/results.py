@@ -254,7 +254,7 @@ class Results:
         return min(lengths, default=1)
 
 
-_NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.]\d)|(?<![\w.])\d{3,}(?![\w.]*\d)")
+_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?!\d|[.,]\d)")
 
 
 def _numbers_in(words: str) -> list[int]:

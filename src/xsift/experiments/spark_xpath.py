@@ -44,16 +44,17 @@ class SparkXPath(Subject):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         from pyspark.sql import SparkSession
 
-        quiet = "-Dlog4j2.level=error -Dlog4j2.rootLogger.level=error"
         builder = (
             SparkSession.builder.master("local[1]")
             .appName("xpath_boolean")
             .config("spark.ui.enabled", "false")
             .config("spark.driver.memory", "2g")
-            .config("spark.driver.extraJavaOptions", quiet)
+            .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "1")
         )
         started = perf_counter()
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)  # what Java warns of while it starts; this process is the worker's own
         self.session = builder.getOrCreate()
         self.session.sparkContext.setLogLevel("OFF")
         self.process = self.session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
