@@ -266,3 +266,8 @@ def test_a_spoilt_point_is_measured_again(tmp_path: Path) -> None:
     spy = Spy()
     run(tiny(), store, progress=spy)
     assert len(spy.measured) == len(spy.resumed) == 1
+
+
+def test_a_small_index_is_built_anew_for_each_round(measured: Measure) -> None:
+    results = measured(FIGURE)
+    assert len(results.record(results.experiment.figures[0], "Y", 0)["build_seconds"]) == 1 + 3

@@ -57,9 +57,9 @@ def verdict_of(store: Store) -> tuple[str, int, int]:
 def test_rounds_are_added_until_the_verdict_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = rehearsed(monkeypatch, [0.5, 2.0, 2.0, *[2.0] * 40])
     run(tiny(FIGURE + CLAIM), Store(tmp_path))
-    assert verdict_of(Store(tmp_path)) == (DOES_NOT_HOLD, 1, 12)
+    assert verdict_of(Store(tmp_path)) == (DOES_NOT_HOLD, 1, 14)
     assert asked == [
-        (4, (), 0), (8, (), 0), (4, ("R", "Y"), 3), (8, ("R", "Y"), 3), (4, ("R", "Y"), 6), (8, ("R", "Y"), 6),
+        (4, (), 0), (8, (), 0), (4, ("R", "Y"), 4), (8, ("R", "Y"), 4), (4, ("R", "Y"), 7), (8, ("R", "Y"), 7),
     ]  # fmt: skip
     assert "R takes 1.00 s." in terminal(Results.of(Store(tmp_path)))
 

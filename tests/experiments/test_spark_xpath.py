@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 
 import pytest
@@ -31,7 +32,7 @@ def test_it_agrees(measured: Callable[[str], Results]) -> None:
 
 
 def test_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert "pip install 'xsift[spark]'" in make_plan(tiny(SPARK)).missing["spark-xpath"]
 
 

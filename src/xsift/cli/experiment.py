@@ -207,7 +207,7 @@ class _Bar(Progress):
             print(f"{self.experiment.name}: {_place(point)}: took {took}, about {left} left", file=sys.stderr)
 
     def settling(self, unsettled: Unsettled) -> None:
-        self.now = f"a verdict is open: {unsettled.rounds} more rounds; {_place(unsettled.point)}"
+        self.now = f"a verdict is not settled: {unsettled.rounds} more rounds; {_place(unsettled.point)}"
         self.step("")
         if self.bar is not None and self.bar.disable:
             print(f"{self.experiment.name}: {self.now}", file=sys.stderr)

@@ -22,6 +22,7 @@ HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
 OPEN = "open"
 NOT_MEASURED = "not measured"
+ENOUGH_ROUNDS = 7  # to call a verdict settled; three rounds that agree may do so by chance
 SETTLED = 0.9  # share of the rounds that must give the same verdict as all of them together; with less it is open
 X_UNITS = {"": "", "bytes": "size", "seconds": "s"}
 
@@ -41,6 +42,13 @@ class Verdict:
     def rounds_alike(self) -> int:
         """The rounds that give the verdict of all rounds together. For an open one: those in which it held."""
         return self.rounds - self.rounds_held if self.state == DOES_NOT_HOLD else self.rounds_held
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether more rounds are not needed: it is not open, and has had enough of them if it hangs on times."""
+        return self.state == NOT_MEASURED or (
+            self.state != OPEN and (self.rounds == 1 or self.rounds >= ENOUGH_ROUNDS)
+        )
 
     @property
     def rounds_text(self) -> str:

@@ -1,4 +1,4 @@
-"""Settling: a verdict that changes from round to round is open, and gets more rounds.
+"""Settling: a verdict that changes from round to round is open, and gets more rounds; so does one of few rounds.
 
 Rounds are added to what is stored of a point, as many as it has already, by series that are built anew: what a lucky
 or unlucky lay-out in memory did to one process does not settle a verdict.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xsift.experiments.plan import Plan, Point
-from xsift.experiments.results import OPEN, Results
+from xsift.experiments.results import ENOUGH_ROUNDS, Results
 from xsift.experiments.store import Measured, Store
 
 __all__ = ["MOST_ROUNDS", "Unsettled", "joined", "unsettled"]
@@ -22,7 +22,7 @@ MORE_AT_ONCE = 12
 
 @dataclass(frozen=True)
 class Unsettled:
-    """A point on which an open verdict hangs, the series that it is about, and the rounds to add."""
+    """A point on which a verdict hangs that is not settled, the series that it is about, and the rounds to add."""
 
     point: Point
     measured: Measured
@@ -35,7 +35,7 @@ def unsettled(plan: Plan, store: Store) -> list[Unsettled]:
     """The points that more rounds may help, the quickest first."""
     labels: dict[str, set[str]] = {}
     for figure, verdict in Results.of(store).all_verdicts():
-        if verdict.state == OPEN:
+        if not verdict.is_settled:
             labels.setdefault(figure.measured_in, set()).update(verdict.claim.check.labels)
     found = [_unsettled(point, store.point(point.key), labels.get(point.figure.id, set())) for point in plan.points]
     return sorted((one for one in found if one), key=lambda one: one.seconds)
@@ -48,7 +48,9 @@ def _unsettled(point: Point, measured: Measured | None, wanted: set[str]) -> Uns
         wanted = set(measured.records)  # which subscriptions are dropped depends on all of them
     labels = tuple(entry.label for entry in point.entries if entry.label in wanted & set(measured.records))
     rounds = measured.rounds(labels)
-    more = min(rounds, MORE_AT_ONCE, MOST_ROUNDS - rounds)
+    more = min(max(rounds, ENOUGH_ROUNDS - rounds), MORE_AT_ONCE, MOST_ROUNDS - rounds)
+    if not rounds:
+        return None
     if more <= 0:
         return None
     return Unsettled(point, measured, labels, more, measured.elapsed_seconds * more / rounds)
