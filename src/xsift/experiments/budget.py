@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import monotonic
+from statistics import median
 
 from xsift.experiments.definition import LEAST_ROUNDS
 from xsift.experiments.plan import Plan, Point
@@ -28,9 +28,7 @@ class Estimate:
     """How long the rest will take, from how long similar points took."""
 
     left: list[Point]
-    spent_seconds: float = 0.0
-    expected_seconds: float = 0.0
-    started: float = field(default_factory=monotonic)
+    ratios: list[float] = field(default_factory=list)  # of the time that a point took to what was expected
 
     @staticmethod
     def expected(point: Point) -> float:
@@ -48,8 +46,7 @@ class Estimate:
     def done(self, point: Point, seconds: float) -> None:
         """A point was measured, and took so long."""
         self.left.remove(point)
-        self.spent_seconds += seconds
-        self.expected_seconds += self.expected(point)
+        self.ratios.append(seconds / self.expected(point))
 
     def leave_out(self, points: Sequence[Point]) -> None:
         """Some points will not be measured."""
@@ -57,7 +54,7 @@ class Estimate:
 
     def seconds_for(self, points: Sequence[Point]) -> float:
         """How long some points will take."""
-        ratio = self.spent_seconds / self.expected_seconds if self.expected_seconds else 1.0
+        ratio = median(self.ratios) if self.ratios else 1.0  # so that one odd point does not count for much
         return ratio * sum(self.expected(point) for point in points)
 
     @property
