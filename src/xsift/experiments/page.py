@@ -184,13 +184,19 @@ def _section(results: Results, figure: Figure, looked: dict[str, Look]) -> str:
     heading = element("div", element("h2", prose(results.wording(figure, _heading(figure)))), place, kind="heading")
     notes = "".join(element("p", prose(one)) for one in _paragraphs(results.wording(figure, figure.note)))
     claims = [_claim(results, figure, verdict) for verdict in results.verdicts(figure)]
+    plots = [_plot(results, figure, measure, looked) for measure in figure.measures]
+    beside = claims and len(plots) == 1  # two plots fill a row; claims go beside one alone
     return element(
         "section",
         heading,
-        element("div", *(_plot(results, figure, measure, looked) for measure in figure.measures), kind="plots"),
-        element("div", notes, kind="note") if notes else "",
-        _failures(results, figure),
-        element("div", *claims, kind="claims") if claims else "",
+        element(
+            "div",
+            element("div", *plots, kind="plots"),
+            element("div", notes, kind="note") if notes else "",
+            _failures(results, figure),
+            element("div", *claims, kind="claims") if claims else "",
+            kind="beside" if beside else None,
+        ),
         _numbers(results, figure),
         _workloads(results, figure),
         kind="card",

@@ -62,6 +62,11 @@ header .about { columns: 2 480px; column-gap: 40px; margin-top: 14px; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 540px), 1fr)); gap: 4px 28px; }
 .claims { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 0 32px;
   margin-top: 12px; }
+@media (min-width: 981px) {
+  .beside { display: grid; grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); gap: 0 32px; }
+  .beside > * { grid-column: 1; }
+  .beside > .claims { grid-column: 2; grid-row: 1 / span 20; align-content: start; }
+}
 .claim { padding: 14px 0; border-top: 1px solid var(--rule); min-width: 0; }
 .claim p { margin: 6px 0; }
 .claim .alike { font-size: 12.5px; color: var(--soft); margin-left: 8px; }
