@@ -28,7 +28,8 @@ from xsift.experiments.workloads import Indices, Prepared
 
 __all__ = ["Failed", "Worker", "available_share", "give_back_memory"]
 
-SHORTEST_ROUND = 0.05  # seconds; a round over few or small documents is repeated until it lasts this long
+SHORTEST_ROUND = 0.05  # seconds; matching few or small documents is repeated until it lasts this long
+SHORTEST_OTHER = 0.01  # seconds; likewise parsing and delivering, which no engine has to itself
 MOST_PASSES = 200
 FEW_BUILDS = 3
 LONGEST_REBUILD = 1.0  # seconds; an index that takes longer is built once only
@@ -278,7 +279,8 @@ class _Job:
         passes: list[list[float]] = []
         total = elsewhere = 0.0
         cpu = process_time()
-        while not passes or (total < SHORTEST_ROUND and len(passes) < MOST_PASSES):
+        shortest = SHORTEST_ROUND if part == "match" else SHORTEST_OTHER
+        while not passes or (total < shortest and len(passes) < MOST_PASSES):
             seconds = []
             for document in self._documents():
                 started = perf_counter()
