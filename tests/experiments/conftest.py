@@ -10,7 +10,8 @@ import pytest
 from tests.experiments.faulty import FAULTY
 from xsift.engines import ENGINES
 from xsift.experiments import worker
-from xsift.experiments.definition import Experiment, read
+from xsift.experiments.definition import read
+from xsift.experiments.model import Experiment
 from xsift.experiments.results import Results
 from xsift.experiments.runner import run
 from xsift.experiments.store import Store

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.experiments.conftest import FIGURE, tiny
-from xsift.experiments.definition import Experiment, read
+from xsift.experiments.definition import read
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.model import Experiment
 from xsift.experiments.plan import make_plan
 
 GENERATED = """

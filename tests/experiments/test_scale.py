@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from xsift.experiments.claims import Check
-from xsift.experiments.definition import Experiment, read
+from xsift.experiments.definition import read
+from xsift.experiments.model import Experiment
 from xsift.experiments.page import page
 from xsift.experiments.report import terminal
 from xsift.experiments.results import HOLDS, NOT_MEASURED, Results

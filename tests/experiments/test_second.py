@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from xsift.experiments import programs
-from xsift.experiments.definition import Experiment, load, names, read
+from xsift.experiments.definition import load, names, read
+from xsift.experiments.model import Experiment
 from xsift.experiments.page import page
 from xsift.experiments.plan import _file_digest, make_plan
 from xsift.experiments.results import HOLDS, NOT_MEASURED, Results

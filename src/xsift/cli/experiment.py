@@ -13,8 +13,9 @@ from tqdm import tqdm
 
 from xsift.errors import XsiftError
 from xsift.experiments.budget import Estimate
-from xsift.experiments.definition import Experiment, load, names
+from xsift.experiments.definition import load, names
 from xsift.experiments.keeping import keep, write_papers
+from xsift.experiments.model import Experiment
 from xsift.experiments.plan import Point
 from xsift.experiments.programs import DTDS, YFILTER_HOME
 from xsift.experiments.report import terminal, write
@@ -65,9 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--quiet", action="store_true", help="no progress, no tables")
     reporting = actions.add_parser("report", help="the report of a run once more, from what is stored")
     reporting.add_argument("folder", type=Path, metavar="DIR", help="what `run` wrote")
-    keeping = actions.add_parser(
-        "keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md"
-    )
+    keeping = actions.add_parser("keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md")
     keeping.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what `run` wrote")
     papers = actions.add_parser("papers", help="docs/papers.md once more, from results/")
     for parser in (keeping, papers):

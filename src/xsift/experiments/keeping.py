@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xsift.experiments.definition import Figure
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import as_csv
+from xsift.experiments.model import Figure
 from xsift.experiments.page import page
 from xsift.experiments.papers import papers_page
 from xsift.experiments.results import Results, Verdict

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 
-from xsift.experiments.definition import Figure
 from xsift.experiments.exports import as_csv
 from xsift.experiments.looks import Look, looks
 from xsift.experiments.markup import element, prose, text
 from xsift.experiments.measures import Summary, described, titled, unit_of, wall_of
+from xsift.experiments.model import Figure
 from xsift.experiments.plot import Axis, Line, Mark, legend, plot
 from xsift.experiments.plot import described as spoken
 from xsift.experiments.quantities import quantity

@@ -20,10 +20,11 @@ from typing import Any
 
 from xsift.engines import ENGINES, create, engine_class
 from xsift.errors import XsiftError
-from xsift.experiments.definition import Experiment, Figure, Series, X, overlaid
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import properties_among
+from xsift.experiments.model import Experiment, Figure, Series, X
 from xsift.experiments.programs import digest, dtd_path, why_missing, why_no_dtd
+from xsift.experiments.second import overlaid
 from xsift.experiments.tables import nearest
 from xsift.experiments.workloads import check, is_ordered
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from xsift.experiments.definition import Figure
 from xsift.experiments.exports import as_csv, write_timings
 from xsift.experiments.measures import titled, unit_of
+from xsift.experiments.model import Figure
 from xsift.experiments.page import page
 from xsift.experiments.quantities import quantity
 from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN, Results, Verdict

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xsift.experiments.claims import Check
-from xsift.experiments.definition import Claim, Experiment, Figure, Series, read
+from xsift.experiments.definition import read
 from xsift.experiments.measures import Summary, numbers, summary
+from xsift.experiments.model import Claim, Experiment, Figure, Series
 from xsift.experiments.plan import scaled_sizes
 from xsift.experiments.quantities import short
 from xsift.experiments.rows import NotMeasured, Number, Row

@@ -22,7 +22,8 @@ from xsift.errors import XsiftError
 from xsift.experiments import machine
 from xsift.experiments.agreement import Arbiter, order_dependent
 from xsift.experiments.budget import Estimate, by_worth
-from xsift.experiments.definition import LEAST_ROUNDS, Experiment
+from xsift.experiments.definition import LEAST_ROUNDS
+from xsift.experiments.model import Experiment
 from xsift.experiments.plan import Entry, Plan, Point, make_plan
 from xsift.experiments.settling import Unsettled, joined, unsettled
 from xsift.experiments.store import Measured, Store

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from xsift.document import ConditionIndex, DocumentIndex, Reader, RecordedEvents
 from xsift.engines import Engine, create
-from xsift.experiments.definition import overlaid
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.programs import dtd_path
+from xsift.experiments.second import overlaid
 from xsift.experiments.tables import nearest
 from xsift.workload.documents import DocumentGenerator, DocumentParameters
 from xsift.workload.dtd import read_dtd
