@@ -49,6 +49,13 @@ format: setup ## put the format right
 bench: setup ## the benchmarks, beside each other in one run
 	@$(PYTHON) -m benchmarks
 
+PAPERS = xtrie afilter predicate ifist bfilter peers
+MINUTES_EACH = 240
+
+papers: setup ## the papers' experiments at full scale, kept in results/ and docs/; quiet machine, MINUTES_EACH=30 for what fits
+	$(VENV)/bin/xsift experiment run $(PAPERS) --budget $(MINUTES_EACH) --output runs
+	$(VENV)/bin/xsift experiment keep $(PAPERS:%=runs/%)
+
 sanitize: setup ## the tests on kernels built with address and undefined-behaviour sanitizers
 	@tools/sanitize $(VENV)
 

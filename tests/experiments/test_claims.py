@@ -129,7 +129,7 @@ def test_refused_when_it_is_evaluated(text: str, message: str) -> None:
 
 NOT_MEASURED = [
     ('y("none", 10) > 1', "match_seconds of 'none' was not measured"),
-    ('y("short", 1000) > 1', "not measured at 1000"),
+    ('y("short", 1000) > 1', "not measured at 1,000"),
     ('always(build_seconds("A") > 1)', "build_seconds of 'A'"),
     ('always(where(x > 100, y("short")) > 1)', "no measured point"),
     ('1 / (y("A", 10) - 1) > 0', "divides by zero"),

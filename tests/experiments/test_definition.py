@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from xsift.experiments.definition import load, names, overlaid, read
+from xsift.experiments.definition import load, names, read
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.second import overlaid
 
 GOOD = """
 title = "Tiny"

@@ -21,7 +21,7 @@ from xsift.experiments.measures import numbers, summary
 from xsift.experiments.plan import make_plan
 from xsift.experiments.plot import Axis, Line, Mark, plot
 from xsift.experiments.quantities import plain, quantity, short
-from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, Results
+from xsift.experiments.results import HOLDS, NOT_MEASURED, OPEN, Results
 from xsift.experiments.runner import _note, run
 from xsift.experiments.store import Measured, Store
 
@@ -56,7 +56,7 @@ def results(tmp_path: Path) -> Results:
     store = Store(tmp_path)
     store.create()
     plan = make_plan(tiny(FIGURE + CLAIMS))
-    _note(plan, store, finished=True)
+    _note(plan, store, {}, finished=True)
     for point in plan.points:
         records = {}
         for factor, entry in zip((3.0, 1.0), point.entries, strict=True):
@@ -67,8 +67,10 @@ def results(tmp_path: Path) -> Results:
                 "match_rounds": rounds,
                 "parse_rounds": rounds,
                 "deliver_rounds": rounds,
+                **{f"{part}_cpu_rounds": [round_[0] for round_ in rounds] for part in ("match", "parse", "deliver")},
                 "memory": {"NFA": 1000 * (1 + point.position), "run-time stack": 24},
                 "build_seconds": [0.5],
+                "build_cpu_seconds": [0.5],
             }
         failures = {"R": "wrong answer: it misses '/a<b'"} if point.position else {}
         for label in failures:
@@ -91,16 +93,13 @@ def test_verdicts(results: Results) -> None:
     assert results.shown(second, "memory_bytes", "Y")[1].median == 1000
 
 
-def test_a_verdict_says_in_how_many_rounds_it_is_the_same(results: Results) -> None:
+def test_a_verdict_that_changes_between_rounds_is_open(results: Results) -> None:
     text = FIGURE + '[[figure.claim]]\nsays = "s"\ncheck = \'y("Y", 8) < 2 * y("Y", 4)\'\n'
-    doubtful = Results(tiny(text), results.run, results.points)
-    (verdict,) = doubtful.verdicts(doubtful.experiment.figures[0])
-    assert (verdict.state, verdict.rounds, verdict.rounds_alike) == (HOLDS, 3, 2)
-    text = text.replace("<", ">")
-    (verdict,) = (opposite := Results(tiny(text), results.run, results.points)).verdicts(
-        opposite.experiment.figures[0]
-    )
-    assert (verdict.state, verdict.rounds_alike) == (DOES_NOT_HOLD, 2)
+    for check in (text, text.replace("<", ">")):
+        doubtful = Results(tiny(check), results.run, results.points)
+        (verdict,) = doubtful.verdicts(doubtful.experiment.figures[0])
+        assert (verdict.state, verdict.rounds) == (OPEN, 3)
+        assert verdict.rounds_held == (2 if check == text else 1)
 
 
 def test_the_terminal_shows_tables_verdicts_and_failures(results: Results) -> None:
@@ -151,7 +150,8 @@ def test_the_page_is_complete_in_itself(results: Results, tmp_path: Path) -> Non
         "prefers-color-scheme: dark",
     ):
         assert words in text
-    assert len(re.findall('<svg class="plot"', text)) == 3
+    for kind in ("wide", "narrow"):
+        assert len(re.findall(f'<svg class="plot {kind}"', text)) == 3
 
 
 def test_the_numbers_as_data(results: Results, tmp_path: Path) -> None:

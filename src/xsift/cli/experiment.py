@@ -12,13 +12,17 @@ from typing import Any
 from tqdm import tqdm
 
 from xsift.errors import XsiftError
-from xsift.experiments.definition import Experiment, load, names
+from xsift.experiments.budget import Estimate
+from xsift.experiments.definition import load, names
+from xsift.experiments.keeping import keep, write_papers
+from xsift.experiments.model import Experiment
 from xsift.experiments.plan import Point
-from xsift.experiments.programs import YFILTER_HOME
+from xsift.experiments.programs import DTDS, YFILTER_HOME
 from xsift.experiments.report import terminal, write
 from xsift.experiments.results import Results
-from xsift.experiments.runner import Estimate, Progress
+from xsift.experiments.runner import Progress
 from xsift.experiments.runner import run as run_experiment
+from xsift.experiments.settling import Unsettled
 from xsift.experiments.store import Measured, Store
 
 __all__ = ["HELP", "NAME", "configure", "run"]
@@ -38,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     running.add_argument(
         "--scale", type=float, default=1.0, help="multiplies subscriptions and documents (default 1)"
     )
-    running.add_argument("--output", type=Path, metavar="DIR", help="where results go (default results/NAME)")
+    running.add_argument("--output", type=Path, metavar="DIR", help="where results go (default runs/NAME)")
     running.add_argument("--figures", nargs="+", default=[], metavar="ID", help="only these figures")
     running.add_argument(
         "--yfilter",
@@ -46,15 +50,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help=f"where YFilter 1.0 is, which is not part of xsift (default: ${YFILTER_HOME})",
     )
+    running.add_argument(
+        "--dtds",
+        type=Path,
+        metavar="DIR",
+        help=f"where published DTDs are, for second workloads; they are not part of xsift (default: ${DTDS})",
+    )
+    running.add_argument(
+        "--budget",
+        type=_positive,
+        metavar="MINUTES",
+        help="leave out what does not fit into so many minutes, figures with the fewest verdicts a minute first",
+    )
     running.add_argument("--fresh", action="store_true", help="measure again what is already there")
     running.add_argument("--quiet", action="store_true", help="no progress, no tables")
     reporting = actions.add_parser("report", help="the report of a run once more, from what is stored")
     reporting.add_argument("folder", type=Path, metavar="DIR", help="what `run` wrote")
+    keeping = actions.add_parser("keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md")
+    keeping.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what `run` wrote")
+    papers = actions.add_parser("papers", help="docs/papers.md once more, from results/")
+    for parser in (keeping, papers):
+        parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what the arguments say; the exit code."""
-    actions = {"list": _list, "run": _run, "report": _report}
+    actions = {"list": _list, "run": _run, "report": _report, "keep": _keep, "papers": _papers}
     return actions[arguments.action](arguments)
 
 
@@ -80,6 +101,8 @@ def _run(arguments: argparse.Namespace) -> int:
     experiments = [load(name) for name in arguments.names]
     if arguments.yfilter is not None:
         os.environ[YFILTER_HOME] = str(arguments.yfilter)
+    if arguments.dtds is not None:
+        os.environ[DTDS] = str(arguments.dtds)
     for experiment in experiments:
         folder = _folder(arguments, experiment, len(experiments))
         store = Store(folder)
@@ -91,6 +114,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 scale=arguments.scale,
                 figures=arguments.figures,
                 fresh=arguments.fresh,
+                budget=arguments.budget,
                 progress=progress,
             )
         except KeyboardInterrupt:
@@ -102,15 +126,33 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
 def _folder(arguments: argparse.Namespace, experiment: Experiment, number: int) -> Path:
     if arguments.output is None:
-        return Path("results") / experiment.name
+        return Path("runs") / experiment.name
     given: Path = arguments.output
     return given if number == 1 else given / experiment.name
 
 
 def _report(arguments: argparse.Namespace) -> int:
     _show(Store(arguments.folder), False)
+    return 0
+
+
+def _keep(arguments: argparse.Namespace) -> int:
+    for path in keep(arguments.folders, arguments.root):
+        print(path)
+    return 0
+
+
+def _papers(arguments: argparse.Namespace) -> int:
+    print(write_papers(arguments.root))
     return 0
 
 
@@ -162,6 +204,12 @@ class _Bar(Progress):
         if self.bar.disable:
             took, left = _minutes(measured.elapsed_seconds), _minutes(estimate.seconds_left)
             print(f"{self.experiment.name}: {_place(point)}: took {took}, about {left} left", file=sys.stderr)
+
+    def settling(self, unsettled: Unsettled) -> None:
+        self.now = f"a verdict is not settled: {unsettled.rounds} more rounds; {_place(unsettled.point)}"
+        self.step("")
+        if self.bar is not None and self.bar.disable:
+            print(f"{self.experiment.name}: {self.now}", file=sys.stderr)
 
     def close(self) -> None:
         if self.bar is not None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import MEASURES, is_measure, unit_of
-from xsift.experiments.rows import Flags, NotMeasured, Number, Numbers, Row, Setting, Value
+from xsift.experiments.rows import Axis, Flags, NotMeasured, Number, Numbers, Row, Setting, Value, as_numbers
 from xsift.experiments.tables import nearest
 
 __all__ = ["Check"]
@@ -67,22 +67,26 @@ class Check:
             raise self.error(f"{getattr(error, 'msg', error)}") from None
         self._look(self.tree, 0)
 
-    def value(self, numbers: Numbers) -> Value:
-        """The expression's value. Raises NotMeasured if it needs a number that is not there."""
-        return _Evaluation(self, numbers).of(self.tree)
+    def value(self, numbers: Numbers, values: Axis | None = None) -> Value:
+        """The expression's value. Raises NotMeasured if it needs a number that is not there.
 
-    def holds(self, numbers: Numbers) -> bool:
+        `values` is the axis as it was measured, if that is not as the file has it: `x` is then of what was measured,
+        and a place on the axis that was not measured has no number.
+        """
+        return _Evaluation(self, numbers, values).of(self.tree)
+
+    def holds(self, numbers: Numbers, values: Axis | None = None) -> bool:
         """Whether the check is true."""
-        value = self.value(numbers)
+        value = self.value(numbers, values)
         if isinstance(value, bool):
             return value
         if isinstance(value, Flags):
             raise self.error("it compares at each point", hint="say always(…), ever(…) or share(…) of it")
         raise self.error("it gives a number, not true or false", hint="compare it with something")
 
-    def evidence(self, numbers: Numbers) -> list[tuple[str, Number | Row]]:
+    def evidence(self, numbers: Numbers, values: Axis | None = None) -> list[tuple[str, Number | Row]]:
         """The numbers that decide: the sides of the first comparison of measures, and their ratio."""
-        evaluation = _Evaluation(self, numbers)
+        evaluation = _Evaluation(self, numbers, values)
         found: list[tuple[str, Number | Row]] = []
         for node in self._decisive():
             value = evaluation.of(node)
@@ -192,9 +196,23 @@ def _called(call: ast.Call) -> str:
 class _Evaluation:
     """One walk over a check with the numbers of one round, or with the medians."""
 
-    def __init__(self, check: Check, numbers: Numbers) -> None:
+    def __init__(self, check: Check, numbers: Numbers, values: Axis | None = None) -> None:
         self.check = check
         self.numbers = numbers
+        self.values = check.setting.values if values is None else values  # of the axis, as measured
+
+    def axis(self) -> list[float]:
+        return as_numbers(self.values)
+
+    def position(self, node: ast.expr) -> int:
+        """Which measured point an expression names. A size that was scaled away was not measured."""
+        at = self.check.position(node)
+        stated = self.check.setting.values[at]
+        if self.values[at] == stated:
+            return at
+        if stated in self.values:
+            return list(self.values).index(stated)
+        raise NotMeasured(f"{_written(stated)} was not measured: measured was {_range(self.values)}")
 
     def of(self, node: ast.expr) -> Value:
         match node:
@@ -203,7 +221,7 @@ class _Evaluation:
             case ast.Constant(value=int() | float() as value):
                 return Number(float(value))
             case ast.Name(id="x"):
-                return Row(dict(enumerate(self.check.setting.axis())))
+                return Row(dict(enumerate(self.axis())))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._not(self.of(operand))
             case ast.UnaryOp(operand=operand):
@@ -305,9 +323,9 @@ class _Evaluation:
             raise NotMeasured(f"{measure} of {label!r} was not measured")
         if len(call.args) == 1:
             return Row(points, unit_of(measure))
-        at = self.check.position(call.args[1])
+        at = self.position(call.args[1])
         if at not in points:
-            raise NotMeasured(f"{measure} of {label!r} was not measured at {self.check.setting.values[at]}")
+            raise NotMeasured(f"{measure} of {label!r} was not measured at {_written(self.values[at])}")
         return Number(points[at], unit_of(measure))
 
     def _others(self, label: str, choose: Callable[[list[float]], float]) -> Row:
@@ -322,8 +340,17 @@ class _Evaluation:
         return Row({at: choose(values) for at, values in sorted(points.items())}, unit_of(measure))
 
     def axis_of(self, row: Row) -> list[float]:
-        axis = self.check.setting.axis()
+        axis = self.axis()
         return [axis[at] for at in sorted(row.points)]
+
+
+def _written(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.10g}"
+
+
+def _range(values: Axis) -> str:
+    ends = dict.fromkeys(_written(value) for value in (values[0], values[-1]))
+    return " to ".join(ends)
 
 
 def _positions(of: Number | Row, other: Number | Row) -> Mapping[int, float]:
@@ -411,7 +438,7 @@ def _flat(evaluation: _Evaluation, arguments: list[ast.expr]) -> Value:
 
 def _peak(evaluation: _Evaluation, arguments: list[ast.expr]) -> Value:
     row = evaluation.row(arguments[0])
-    return Number(evaluation.check.setting.axis()[max(row.points, key=lambda at: row.points[at])])
+    return Number(evaluation.axis()[max(row.points, key=lambda at: row.points[at])])
 
 
 def _scaleup(evaluation: _Evaluation, arguments: list[ast.expr]) -> Value:

@@ -8,138 +8,25 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from xsift.experiments.claims import Check
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import MEASURES, is_measure
+from xsift.experiments.model import Claim, Experiment, Figure, Headline, Second, Series, Vary
 from xsift.experiments.rows import NotMeasured, Setting
+from xsift.experiments.second import overlaid, second_figures
 from xsift.experiments.tables import Table, nearest
+from xsift.experiments.templates import Template
 
-__all__ = ["Claim", "Experiment", "Figure", "Series", "Vary", "load", "names", "overlaid", "read"]
+__all__ = ["LEAST_ROUNDS", "PEERS", "load", "names", "read"]
 
 FOLDER = Path(__file__).parent / "definitions"
-PEERS = ("lxml-loop", "lxml-block", "lxml-xslt", "yfilter-1.0")
+PEERS = ("lxml-loop", "lxml-block", "lxml-xslt", "spark-xpath", "yfilter-1.0")
 LEAST_ROUNDS = 3
 UNLIMITED = "unlimited"  # for options: TOML has no word for None
-
-X = float | str
-
-
-@dataclass(frozen=True)
-class Vary:
-    """The x axis: the parameter that varies, its values, and what changes along with it."""
-
-    parameter: str
-    values: tuple[X, ...]
-    also: Mapping[str, tuple[Any, ...]]
-    label: str
-    labels: tuple[str, ...]
-    unit: str
-
-    @property
-    def categories(self) -> bool:
-        """Whether the values are names rather than numbers."""
-        return isinstance(self.values[0], str)
-
-    def settings(self, position: int) -> dict[str, Any]:
-        """All parameters at one point of the axis, by their dotted names."""
-        return {self.parameter: self.values[position]} | {
-            name: values[position] for name, values in self.also.items()
-        }
-
-    def text(self, position: int) -> str:
-        """How the point is called."""
-        value = self.values[position]
-        return self.labels[position] if self.labels else value if isinstance(value, str) else f"{value:,.10g}"
-
-
-@dataclass(frozen=True)
-class Series:
-    """One line of a plot: an engine with its options, or a peer."""
-
-    label: str
-    engine: str
-    peer: str
-    options: Mapping[str, Any]
-    workload: Mapping[str, Any]
-    ordered: bool | None
-    deduplicate: bool
-    until: float | None
-    may_be_missing: bool
-
-    @property
-    def name(self) -> str:
-        """The name of the engine or of the peer."""
-        return self.engine or self.peer
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper and the check that stands for it."""
-
-    says: str
-    place: str
-    check: Check
-    shows: Check | None
-    note: str
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A plot (or several of the same measurements), its series and its claims."""
-
-    id: str
-    title: str
-    place: str
-    measures: tuple[str, ...]
-    show: str
-    x_scale: str
-    y_scale: str
-    workload: Mapping[str, Any]
-    vary: Vary
-    series: tuple[Series, ...]
-    claims: tuple[Claim, ...]
-    warm_up: int
-    repeats: int
-    seconds: float
-    additions: int
-    drop_order_dependent: bool
-    note: str
-    measured_in: str  # the id of the figure whose measurements it shows; its own id if it has its own
-    where: str  # its place in the file, for errors
-
-    @property
-    def all_measures(self) -> list[str]:
-        """What its plots and its claims need."""
-        checks = [check for claim in self.claims for check in (claim.check, claim.shows) if check]
-        return sorted({*self.measures, *(measure for check in checks for measure in check.measures)})
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One definition file."""
-
-    name: str
-    title: str
-    paper: str
-    about: str
-    minutes: float
-    figures: tuple[Figure, ...]
-    text: str = field(repr=False)
-
-    def chosen(self, ids: Sequence[str]) -> Experiment:
-        """The experiment with only these figures, and those whose measurements they show."""
-        known = {figure.id: figure for figure in self.figures}
-        for id in ids:
-            if id not in known:
-                raise ExperimentError(
-                    "unknown-figure", f"there is no figure {id!r}", place=self.name, hint=nearest(id, known)
-                )
-        wanted = {*ids, *(known[id].measured_in for id in ids)}
-        return replace(self, figures=tuple(figure for figure in self.figures if figure.id in wanted)) if ids else self
 
 
 def names() -> list[str]:
@@ -174,22 +61,44 @@ def read(text: str, name: str) -> Experiment:
         if shared.has(key):
             raise shared.error("unknown-key", f"{key!r} belongs to a figure, not to the defaults")
     defaults = shared.rest()
+    second = _second(top.table("second")) if top.has("second") else None
     figures: list[Figure] = []
     for table in top.tables("figure"):
         figures.append(_figure(table, defaults, figures))
+    headlines = tuple(_headline(table, figures) for table in top.tables("headline"))
     top.finish()
     if not figures:
         raise top.error("no-figure", "the file has no [[figure]]")
-    return Experiment(name, title, paper, about, minutes, tuple(figures), text)
+    if second:
+        figures += second_figures(figures, second)
+    return Experiment(name, title, paper, about, minutes, tuple(figures), headlines, second, text)
 
 
-def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Two tables in one: the upper one's keys win, tables in them are laid over each other in turn."""
-    both = dict(below)
-    for key, value in above.items():
-        lower = both.get(key)
-        both[key] = overlaid(lower, value) if isinstance(value, dict) and isinstance(lower, dict) else value
-    return both
+def _second(table: Table) -> Second:
+    second = Second(
+        table.take("id", str),
+        table.take("title", str),
+        table.take("about", str, "").strip(),
+        _workload(table.table("workload")),
+    )
+    table.finish()
+    return second
+
+
+def _headline(table: Table, figures: Sequence[Figure]) -> Headline:
+    id = table.take("figure", str)
+    found = next((figure for figure in figures if figure.id == id), None)
+    if found is None:
+        raise table.error("unknown-figure", f"there is no figure {id!r}", nearest(id, [f.id for f in figures]))
+    headline = Headline(
+        table.take("says", str),
+        table.take("paper", str),
+        id,
+        Template(table.take("ours", str), found.setting, table.place),
+        Template(table.take("why", str), found.setting, table.place),
+    )
+    table.finish()
+    return headline
 
 
 LOOKS = ("y", "show", "x_scale", "y_scale", "note")  # the keys of a figure that have nothing to do with measuring
@@ -356,6 +265,7 @@ def _series(table: Table, vary: Vary) -> Series:
         ordered=table.take("ordered", bool, None),
         deduplicate=table.take("deduplicate", bool, True),
         until=table.take("until", float, None),
+        documents=table.at_least(1, "documents", int, None),
         may_be_missing=table.choice("if_missing", ("error", "skip"), "error") == "skip",
     )
     table.finish()
@@ -367,7 +277,9 @@ def _claim(table: Table, setting: Setting) -> Claim:
     check = Check(table.take("check", str), setting, table.place)
     shown = table.take("shows", str, "")
     shows = Check(shown, setting, table.place) if shown else None
-    claim = Claim(says, table.take("place", str, ""), check, shows, table.take("note", str, "").strip())
+    reason = Template(table.take("reason", str, ""), setting, table.place)
+    note = table.take("note", str, "").strip()
+    claim = Claim(says, table.take("place", str, ""), check, shows, note, reason)
     table.finish()
 
     def ones(measure: str, label: str) -> dict[int, float]:
@@ -378,6 +290,7 @@ def _claim(table: Table, setting: Setting) -> Claim:
         check.holds(ones)
         if shows:
             shows.value(ones)
+        reason.filled(ones)
     except NotMeasured:
         pass
     return claim

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Sequence
 
-from xsift.experiments.definition import Figure
-from xsift.experiments.exports import as_csv, summaries
+from xsift.experiments.exports import as_csv
+from xsift.experiments.looks import Look, looks
 from xsift.experiments.markup import element, prose, text
-from xsift.experiments.measures import Summary, described, titled, unit_of
-from xsift.experiments.plot import Axis, Line, Mark, plot
+from xsift.experiments.measures import Summary, described, titled, unit_of, wall_of
+from xsift.experiments.model import Figure
+from xsift.experiments.plot import Axis, Line, Mark, legend, plot
 from xsift.experiments.plot import described as spoken
 from xsift.experiments.quantities import quantity
-from xsift.experiments.results import HOLDS, NOT_MEASURED, X_UNITS, Results, Verdict
+from xsift.experiments.results import HOLDS, NOT_MEASURED, OPEN, X_UNITS, Results, Verdict
 from xsift.experiments.rows import Number, Row
 from xsift.experiments.style import STYLE
 
@@ -37,25 +37,35 @@ for (const plot of document.querySelectorAll("svg.plot")) {
 
 def page(results: Results) -> str:
     """The whole report."""
-    experiment = results.experiment
+    figures = results.experiment.figures
+    looked = looks([[one.label for one in results.series(figure)] for figure in figures])
     body = element(
         "main",
         _header(results),
         _overview(results),
-        *(_section(results, figure) for figure in experiment.figures),
+        *(_section(results, figure, looked) for figure in _in_order(figures)),
         _footer(results),
     )
-    data = json.dumps(list(summaries(results))).replace("<", "\\u003c")
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-            f"<title>{text(experiment.title)}: xsift experiment</title><style>{STYLE}</style></head><body>",
+            f"<title>{text(results.experiment.title)}: xsift experiment</title><style>{STYLE}</style></head><body>",
             body,
-            f'<script type="application/json" id="numbers">{data}</script><script>{SCRIPT}</script>',
+            f"<script>{SCRIPT}</script>",
             "</body></html>",
         ]
     )
+
+
+def _in_order(figures: Sequence[Figure]) -> list[Figure]:
+    """Each figure with its second workload right after it."""
+    again = {figure.second_of: figure for figure in figures if figure.second_of}
+    shown = []
+    for figure in figures:
+        if not figure.second_of:
+            shown += [figure, *([again.pop(figure.id)] if figure.id in again else [])]
+    return [*shown, *again.values()]
 
 
 def _header(results: Results) -> str:
@@ -68,8 +78,10 @@ def _header(results: Results) -> str:
         "Versions": f"xsift {machine['xsift']}{_commit(machine)}, Python {machine['python']}, "
         f"lxml {machine['lxml']} (libxml2 {machine['libxml2']})",
         "Measured": f"{run['written_at'][:10]}{'' if run['finished'] else ' (not finished)'}",
-        "Scale": f"{results.scale:g}"
-        + ("" if results.scale == 1 else " of the definition's subscriptions and documents"),
+        "Scale": "full"
+        if results.scale == 1
+        else f"{results.scale:g} of the definition's subscriptions and documents",
+        "Times": "CPU time; wall time is beside it in the numbers",
     }
     listed = "".join(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in facts.items())
     about = "".join(element("p", prose(paragraph)) for paragraph in _paragraphs(experiment.about))
@@ -80,7 +92,20 @@ def _header(results: Results) -> str:
         element("div", about, kind="about"),
         element("dl", listed, kind="facts"),
         _warning(results),
+        _not_measured(results),
     )
+
+
+def _not_measured(results: Results) -> str:
+    """The figures that were left out, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for figure, reason in results.figures_left_out().items():
+        reasons.setdefault(reason, []).append(figure)
+    boxes = [
+        element("div", element("b", "Not measured: "), text(f"{', '.join(ids)}: {reason}."), kind="left-out")
+        for reason, ids in reasons.items()
+    ]
+    return "".join(boxes)
 
 
 def _warning(results: Results) -> str:
@@ -88,10 +113,10 @@ def _warning(results: Results) -> str:
         return ""
     said = (
         f"The machine was busy while this was measured: its load was up to {results.load:.1f} on "
-        f"{results.run['machine']['cores']} cores. All series of a point suffered alike, so ratios can be trusted "
-        "more than times."
+        f"{results.run['machine']['cores']} cores. Times are CPU times, and all series of a point suffered alike, so "
+        "ratios can be trusted more than times."
     )
-    return element("div", text(said), kind="failure")
+    return element("div", text(said), kind="left-out")
 
 
 def _commit(machine: dict[str, str]) -> str:
@@ -106,19 +131,38 @@ def _overview(results: Results) -> str:
     verdicts = results.all_verdicts()
     if not verdicts:
         return ""
-    holding = sum(verdict.state == HOLDS for _, verdict in verdicts)
-    unknown = sum(verdict.state == NOT_MEASURED for _, verdict in verdicts)
-    heading = f"{holding} of {len(verdicts)} claims hold" + (f", {unknown} not measured" if unknown else "")
-    rows = [
-        element(
-            "tr",
-            element("td", _badge(verdict)),
-            element("td", prose(verdict.claim.says)),
-            element("td", element("a", text(_called(figure)), href=f"#{_anchor(figure)}")),
-        )
-        for figure, verdict in verdicts
-    ]
-    return element("section", element("h2", text(heading)), element("table", *rows), kind="card overview")
+    again = {figure.second_of: results.verdicts(figure) for figure in results.experiment.figures if figure.second_of}
+    rows = []
+    for figure in results.experiment.figures:
+        if figure.second_of:
+            continue
+        for at, verdict in enumerate(results.verdicts(figure)):
+            beside = _badge(again[figure.id][at]) if figure.id in again else ""
+            rows.append(
+                element(
+                    "tr",
+                    element("td", _badge(verdict)),
+                    element("td", beside) if again else "",
+                    element("td", prose(verdict.claim.says)),
+                    element("td", _link(results, figure)),
+                )
+            )
+    second = results.experiment.second
+    heads = ["", *([second.title] if again and second else []), "", ""]
+    head = element("thead", element("tr", *(element("th", text(name)) for name in heads))) if again else ""
+    heading = element("h2", text(_counted([verdict for _, verdict in verdicts])))
+    return element("section", heading, element("table", head, element("tbody", *rows)), kind="card overview")
+
+
+def _link(results: Results, figure: Figure) -> str:
+    called = text(_called(figure))
+    return element("a", called, href=f"#{_anchor(figure)}") if results.is_measured(figure) else called
+
+
+def _counted(verdicts: Sequence[Verdict]) -> str:
+    number = {state: sum(verdict.state == state for verdict in verdicts) for state in (HOLDS, OPEN, NOT_MEASURED)}
+    said = f"{number[HOLDS]} of {len(verdicts)} claims hold"
+    return said + "".join(f", {number[state]} {state}" for state in (OPEN, NOT_MEASURED) if number[state])
 
 
 def _badge(verdict: Verdict) -> str:
@@ -133,38 +177,56 @@ def _called(figure: Figure) -> str:
     return f"Figure {figure.id}" if figure.id[:1].isdigit() else figure.id
 
 
-def _section(results: Results, figure: Figure) -> str:
-    verdicts = results.verdicts(figure)
+def _section(results: Results, figure: Figure, looked: dict[str, Look]) -> str:
+    if not results.is_measured(figure):
+        return ""
     place = element("div", text(figure.place), kind="place") if figure.place else ""
-    heading = element("div", element("h2", text(f"{_called(figure)} · {figure.title}")), place, kind="heading")
-    notes = "".join(element("p", prose(paragraph)) for paragraph in _paragraphs(figure.note))
-    shown = element(
-        "div",
-        *(_plot(results, figure, measure) for measure in figure.measures),
-        element("div", notes, kind="note") if notes else "",
-        _failures(results, figure),
+    heading = element("div", element("h2", prose(results.wording(figure, _heading(figure)))), place, kind="heading")
+    notes = "".join(element("p", prose(one)) for one in _paragraphs(results.wording(figure, figure.note)))
+    claims = [_claim(results, figure, verdict) for verdict in results.verdicts(figure)]
+    plots = [_plot(results, figure, measure, looked) for measure in figure.measures]
+    beside = claims and len(plots) == 1  # two plots fill a row; claims go beside one alone
+    return element(
+        "section",
+        heading,
+        element(
+            "div",
+            element("div", *plots, kind="plots"),
+            element("div", notes, kind="note") if notes else "",
+            _failures(results, figure),
+            element("div", *claims, kind="claims") if claims else "",
+            kind="beside" if beside else None,
+        ),
         _numbers(results, figure),
         _workloads(results, figure),
-        kind="shown",
+        kind="card",
+        id=_anchor(figure),
     )
-    claims = element("div", *(_claim(results, figure, verdict) for verdict in verdicts)) if verdicts else ""
-    kind = "figure with-claims" if verdicts else "figure"
-    return element("section", element("div", heading, shown, claims, kind=kind), kind="card", id=_anchor(figure))
 
 
-def _plot(results: Results, figure: Figure, measure: str) -> str:
+def _heading(figure: Figure) -> str:
+    called = f"Figure {figure.second_of or figure.id}" if figure.id[:1].isdigit() else figure.second_of or figure.id
+    return f"{called} · {figure.title}"
+
+
+def _plot(results: Results, figure: Figure, measure: str, looked: dict[str, Look]) -> str:
     unit = unit_of(measure)
     positions = range(len(figure.vary.values))
     numbers = [value for at in positions if not isinstance(value := results.x(figure, at), str)]
     names = [results.x_text(figure, at) for at in positions] if figure.vary.categories else []
-    lines = [Line(one.label, _marks(results, figure, measure, one.label)) for one in results.series(figure)]
+    lines = [
+        Line(results.wording(figure, one.label), _marks(results, figure, measure, one.label), looked[one.label])
+        for one in results.series(figure)
+    ]
     vary = figure.vary
     x = Axis(vary.label, X_UNITS[vary.unit], figure.x_scale == "log", numbers, names, vary.labels)
     y = Axis("", unit, figure.y_scale == "log" and figure.show == "value")
     title = f"{titled(measure, figure.show)}{' (log scale)' if y.log else ''}"
-    return element("div", text(title[:1].upper() + title[1:]), kind="plot-title") + plot(
-        lines, x, y, f"{title} over {x.label}"
-    )
+    drawn = [plot(lines, x, y, f"{title} over {x.label}", narrow=narrow) for narrow in (False, True)]
+    if drawn[0] == drawn[1]:  # nothing was measured
+        drawn.pop()
+    heading = element("div", text(title[:1].upper() + title[1:]), kind="plot-title")
+    return element("div", heading, *drawn, legend(lines))
 
 
 def _marks(results: Results, figure: Figure, measure: str, label: str) -> list[Mark]:
@@ -172,7 +234,9 @@ def _marks(results: Results, figure: Figure, measure: str, label: str) -> list[M
     marks = []
     for at, one in sorted(results.shown(figure, measure, label).items()):
         quartiles = (one.lower_quartile, one.upper_quartile)
-        said = spoken(label, results.x_text(figure, at), one.median, unit, quartiles, one.number)
+        said = spoken(
+            results.wording(figure, label), results.x_text(figure, at), one.median, unit, quartiles, one.number
+        )
         x = results.x(figure, at)
         place = float(at) if isinstance(x, str) else float(x)
         marks.append(Mark(place, one.median, *quartiles, one.least, one.most, said))
@@ -193,17 +257,17 @@ def _failures(results: Results, figure: Figure) -> str:
 
 def _claim(results: Results, figure: Figure, verdict: Verdict) -> str:
     claim = verdict.claim
-    alike = f"the same in {verdict.rounds_alike} of {verdict.rounds} rounds" if verdict.rounds > 1 else ""
-    reason = element("p", text(f"{verdict.reason}."), kind="soft") if verdict.reason else ""
+    why = claim.note if verdict.state == NOT_MEASURED else f"{verdict.reason}\n\n{claim.note}"
+    reason = element("p", text(f"{verdict.reason}."), kind="soft") if verdict.state == NOT_MEASURED else ""
     return element(
         "div",
-        element("div", _badge(verdict), element("span", text(alike), kind="alike")),
+        element("div", _badge(verdict), element("span", text(verdict.rounds_text), kind="alike")),
         element("p", prose(claim.says)),
         element("div", text(claim.place), kind="place") if claim.place else "",
-        element("code", text(claim.check.text), kind="check"),
+        *(element("p", prose(paragraph), kind="why") for paragraph in _paragraphs(why)),
         reason,
+        element("code", text(claim.check.text), kind="check"),
         _evidence(results, figure, verdict.evidence),
-        *(element("p", prose(paragraph), kind="why") for paragraph in _paragraphs(claim.note)),
         kind="claim",
     )
 
@@ -247,24 +311,24 @@ def _at(value: Number | Row, at: int) -> str:
 
 
 def _numbers(results: Results, figure: Figure) -> str:
-    """The numbers behind the plots, a table a measure."""
-    tables = []
-    for measure in figure.all_measures:
-        unit = unit_of(measure)
-        head = element(
-            "tr",
-            element("th", text(figure.vary.label)),
-            *(element("th", text(s.label)) for s in results.series(figure)),
-        )
-        rows = []
-        for at in range(len(figure.vary.values)):
-            cells = [results.summary(figure, measure, series.label, at) for series in results.series(figure)]
-            rows.append(
-                element("tr", element("th", text(results.x_text(figure, at))), *(_cell(cell, unit) for cell in cells))
-            )
-        caption = element("caption", text(described(measure)))
-        tables.append(element("table", caption, element("thead", head), element("tbody", *rows)))
+    """The numbers behind the plots, a table a measure, wall times after the CPU times."""
+    measures = [*figure.measures, *(one for one in figure.all_measures if one not in figure.measures)]
+    measures += [wall for one in measures if (wall := wall_of(one)) and wall not in measures]
+    tables = [_table(results, figure, measure) for measure in measures]
     return element("details", element("summary", "Numbers"), element("div", *tables, kind="numbers"))
+
+
+def _table(results: Results, figure: Figure, measure: str) -> str:
+    unit = unit_of(measure)
+    series = results.series(figure)
+    labels = (element("th", text(results.wording(figure, one.label))) for one in series)
+    head = element("tr", element("th", text(figure.vary.label)), *labels)
+    rows = []
+    for at in range(len(figure.vary.values)):
+        cells = (_cell(results.summary(figure, measure, one.label, at), unit) for one in series)
+        rows.append(element("tr", element("th", text(results.x_text(figure, at))), *cells))
+    caption = element("caption", text(described(measure)))
+    return element("table", caption, element("thead", head), element("tbody", *rows))
 
 
 def _cell(one: Summary | None, unit: str) -> str:
@@ -322,11 +386,12 @@ def _footer(results: Results) -> str:
         "footer",
         element(
             "p",
-            "Points are medians over the rounds; bands are the quartiles, whiskers the least and the most. In a "
-            "round every engine goes through all documents once, one engine after the other. All engines gave the "
-            "same answer, checked before anything was timed, unless a red box says otherwise. Download ",
+            "Points are medians over the rounds, in CPU time; bands are the quartiles, whiskers the least and the "
+            "most. In a round every engine goes through all documents once, one engine after the other. A verdict "
+            "that is not the same in nine of ten rounds is open. All engines gave the same answer, checked before "
+            "anything was timed, unless a red box says otherwise. Download ",
             link,
-            "; every single timing is in <code>timings.parquet</code> beside this file.",
+            ".",
         ),
         element("details", element("summary", "The definition"), element("pre", text(results.experiment.text))),
     )

@@ -1,6 +1,7 @@
 """Peers: what people use without xsift, in the ways they use it, to measure engines against.
 
-libxml2 through lxml is asked here, in the three ways that there are; YFilter 1.0, the authors' own, in yfilter.py.
+libxml2 through lxml is asked here, in the three ways that there are; YFilter 1.0, the authors' own, in yfilter.py;
+Spark's xpath_boolean in spark_xpath.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from lxml import etree
 
-from xsift.experiments import yfilter
+from xsift.experiments import spark_xpath, yfilter
 from xsift.experiments.plan import Entry
 from xsift.experiments.subjects import EngineSubject, Refused, Subject
 from xsift.experiments.workloads import Indices, Prepared
@@ -25,7 +26,9 @@ BLOCK = 500  # subscriptions in one expression or one template; larger blocks ga
 def subject(entry: Entry, prepared: Prepared) -> Subject:
     """What a series measures at a point, not built yet."""
     if entry.series.peer:
-        return PEERS[entry.series.peer](prepared)
+        peer = PEERS[entry.series.peer](prepared)
+        peer.ask_first(entry.series.documents or len(prepared.documents))
+        return peer
     return EngineSubject(entry, prepared)
 
 
@@ -110,5 +113,6 @@ PEERS: dict[str, Callable[[Prepared], Subject]] = {
     "lxml-loop": LxmlLoop,
     "lxml-block": LxmlBlock,
     "lxml-xslt": LxmlXslt,
+    "spark-xpath": spark_xpath.SparkXPath,
     "yfilter-1.0": yfilter.YFilter,
 }

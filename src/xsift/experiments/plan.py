@@ -20,18 +20,20 @@ from typing import Any
 
 from xsift.engines import ENGINES, create, engine_class
 from xsift.errors import XsiftError
-from xsift.experiments.definition import Experiment, Figure, Series, X, overlaid
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import properties_among
-from xsift.experiments.programs import digest, why_missing
+from xsift.experiments.model import Experiment, Figure, Series, X
+from xsift.experiments.programs import digest, dtd_path, why_missing, why_no_dtd
+from xsift.experiments.second import overlaid
 from xsift.experiments.tables import nearest
 from xsift.experiments.workloads import check, is_ordered
 
-__all__ = ["Entry", "Plan", "Point", "make_plan"]
+__all__ = ["Entry", "Plan", "Point", "make_plan", "scaled_sizes"]
 
-FORMAT = 1  # of a stored point; another number makes all stored points be measured again
+FORMAT = 2  # of a stored point; another number makes all stored points be measured again
 FEWEST_DOCUMENTS = 5
-MEASURING = 0.7  # share of an experiment's minutes that rounds may take; the rest is for making workloads and indexes
+MEASURING = 0.5  # share of an experiment's minutes that the first rounds may take; the rest is for making workloads
+# and indexes, and for more rounds where verdicts are open
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Entry:
             "workload": self.workload,
             "ordered": self.ordered,
             "deduplicate": self.series.deduplicate,
+            **({"first_documents": self.series.documents} if self.series.documents else {}),
         }
 
 
@@ -80,7 +83,8 @@ class Point:
             "format": FORMAT,
             "entries": [entry.described() for entry in self.entries],
             "code": [_code(entry.series.engine) or digest(entry.series.peer) for entry in self.entries],
-            "measuring": [self.figure.warm_up, self.figure.repeats, self.seconds, self.additions],
+            "dtds": sorted({_file_digest(entry.workload.get("dtd", "")) for entry in self.entries} - {""}),
+            "measuring": [self.figure.warm_up, self.additions],
             "drop_order_dependent": self.figure.drop_order_dependent,
             "properties": self.properties,
         }
@@ -90,6 +94,11 @@ class Point:
     def subscriptions(self) -> int:
         """The number of subscriptions, for estimates."""
         return max((_number(entry.workload, "subscriptions") for entry in self.entries), default=0)
+
+    @property
+    def distinct(self) -> bool:
+        """Whether the subscriptions are all different, for estimates."""
+        return all(entry.workload.get("subscriptions", {}).get("distinct", True) for entry in self.entries)
 
     @property
     def documents(self) -> int:
@@ -111,10 +120,13 @@ class Plan:
     points: tuple[Point, ...]
     others: tuple[Point, ...]  # of the figures that were not asked for; what is stored of them is still reported
     missing: Mapping[str, str]  # engine or peer -> why it is not measured
+    left_out: Mapping[str, str]  # the id of a figure that is not measured -> why
 
 
-def make_plan(experiment: Experiment, scale: float = 1.0, figures: Sequence[str] = ()) -> Plan:
-    """Works out every point of some figures, or of all.
+def make_plan(
+    experiment: Experiment, scale: float = 1.0, figures: Sequence[str] = (), minutes: float | None = None
+) -> Plan:
+    """Works out every point of some figures, or of all, for so many minutes (by default, the experiment's).
 
     Raises ExperimentError if an engine, an option or a parameter does not exist.
     """
@@ -122,32 +134,39 @@ def make_plan(experiment: Experiment, scale: float = 1.0, figures: Sequence[str]
         raise ExperimentError("bad-scale", f"the scale is {scale:g}", hint="a number above 0, at most 100")
     asked = {figure.measured_in for figure in experiment.chosen(figures).figures}
     missing: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     points, others = [], []
+    share = _share(experiment, asked, minutes or experiment.minutes)
     for figure in experiment.figures:
         if figure.measured_in != figure.id:
             continue
-        if figure.id in asked:
-            points += _points(experiment, figure, scale, missing)
+        if reason := why_no_dtd(figure.workload.get("dtd", "")):
+            if figure.id in asked:
+                left_out[figure.id] = reason
+        elif figure.id in asked:
+            points += _points(experiment, figure, scale, share, missing)
         else:
             with contextlib.suppress(ExperimentError):
-                others += _points(experiment, figure, scale, missing)
-    return Plan(experiment, scale, tuple(points), tuple(others), missing)
+                others += _points(experiment, figure, scale, share, missing)
+    return Plan(experiment, scale, tuple(points), tuple(others), missing, left_out)
 
 
-def _points(experiment: Experiment, figure: Figure, scale: float, missing: dict[str, str]) -> list[Point]:
+def _points(
+    experiment: Experiment, figure: Figure, scale: float, share: float, missing: dict[str, str]
+) -> list[Point]:
     _check_engines(figure, missing)
     shown = [other for other in experiment.figures if other.measured_in == figure.id]
     properties = properties_among([measure for other in shown for measure in other.all_measures])
-    seconds = round(figure.seconds * _share(experiment), 3)
+    seconds = round(figure.seconds * share, 3)
     positions = range(len(figure.vary.values))
     return [_point(figure, position, scale, seconds, properties, missing) for position in positions]
 
 
-def _share(experiment: Experiment) -> float:
-    """What all figures' seconds are multiplied by, so that the experiment fits into its minutes."""
-    measured = [figure for figure in experiment.figures if figure.measured_in == figure.id]
+def _share(experiment: Experiment, asked: set[str], minutes: float) -> float:
+    """What all figures' seconds are multiplied by, so that what is asked for fits into the minutes."""
+    measured = [figure for figure in experiment.figures if figure.id in asked]
     wanted = sum(len(figure.vary.values) * figure.seconds for figure in measured)
-    return min(1.0, experiment.minutes * 60 * MEASURING / wanted) if wanted else 1.0
+    return min(1.0, minutes * 60 * MEASURING / wanted) if wanted else 1.0
 
 
 def _point(
@@ -199,6 +218,20 @@ def _scaled(workload: Mapping[str, Any], scale: float) -> dict[str, Any]:
     return scaled
 
 
+def scaled_sizes(figure: Figure, scale: float) -> dict[int, int]:
+    """The numbers of subscriptions and additions that the file states for a figure -> those that are measured.
+
+    Only those that the scale changes. A claim that speaks of one of them speaks of what was not measured.
+    """
+    stated: list[Any] = [figure.additions]
+    varied = {figure.vary.parameter: figure.vary.values, **figure.vary.also}
+    stated += varied.get("subscriptions.number", ())
+    workloads = [figure.workload, *(series.workload for series in figure.series)]
+    stated += [workload.get("subscriptions", {}).get("number", 0) for workload in workloads]
+    pairs = {int(number): _whole(number, scale, 1) for number in stated if number}
+    return {before: after for before, after in pairs.items() if before != after}
+
+
 def _scaled_number(parameter: str, value: X, scale: float) -> X:
     if parameter == "subscriptions.number":
         return _whole(value, scale, 1)
@@ -248,6 +281,13 @@ def _why_missing(engine: str) -> str:
     except ImportError as error:
         return f"engine {engine!r} is not built: {error}"
     return ""
+
+
+@cache
+def _file_digest(dtd: str) -> str:
+    """A digest of a DTD that is not one of ours; "" for those, whose code has a version."""
+    path = Path(dtd_path(dtd))
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if dtd.startswith("$") and path.is_file() else ""
 
 
 @cache

@@ -1,9 +1,9 @@
 """Plots as SVG, drawn here so that a report needs nothing but a browser.
 
-A plot is a list of lines over one axis (or of bars over names). Lines are labelled at their ends, which spares the
-reader the way from line to legend; the labels are pushed apart where lines end close together. Colours come from the
-page's style sheet by number, so that light and dark pages have their own; the shapes of markers tell lines apart
-without colours.
+A plot is a list of lines over one axis (or of bars over names). Lines are labelled to the right of the plot, at the
+height of their ends, which spares the reader the way from line to legend; the labels are pushed apart where lines end
+close together. A narrow plot, for phones, has a legend below instead. Colours come from the page's style sheet by
+number, so that light and dark pages have their own; the shapes of marks tell lines apart without colours.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from xsift.experiments.looks import FIRST, Look
 from xsift.experiments.markup import element, text
 from xsift.experiments.quantities import quantity, short
 
-__all__ = ["Axis", "Line", "Mark", "described", "plot"]
+__all__ = ["Axis", "Line", "Mark", "described", "legend", "plot"]
 
 WIDTH, HEIGHT = 760.0, 400.0
+NARROW_WIDTH, NARROW_HEIGHT = 350.0, 270.0
 TOP, BOTTOM, LEFT = 16.0, 52.0, 74.0
-CHARACTER = 6.9  # width of a character of a label, about
+CHARACTER = 7.2  # width of a character of a label, about
 LABEL_HEIGHT = 16.0
+LABEL_GAP = 34.0  # from the plot to the text of a label: a leader, a mark
+MOST_LABEL = 290.0  # width of labels, at most
 TICK_GAP = 8.0  # between the labels of two ticks
-SHAPES = 6
+MOST_BANDS = 8  # lines with a band of quartiles; more of them would cover each other
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """A labelled series."""
+    """A labelled series, and what it looks like."""
 
     label: str
     marks: Sequence[Mark]
+    look: Look = FIRST
 
 
 @dataclass(frozen=True)
@@ -59,13 +64,26 @@ class Axis:
     texts: Sequence[str] = ()  # for the ticks at `values`, instead of the numbers
 
 
-def plot(lines: Sequence[Line], x: Axis, y: Axis, description: str) -> str:
-    """The plot as an <svg> element."""
+def plot(lines: Sequence[Line], x: Axis, y: Axis, description: str, *, narrow: bool = False) -> str:
+    """The plot as an <svg> element. A narrow one has no labels: `legend` goes below it."""
     if not any(line.marks for line in lines):
         return element("p", "Nothing was measured.", kind="empty")
-    frame = _Frame(lines, x, y)
-    body = frame.grid() + (frame.bars() if x.names else frame.lines()) + frame.end_labels()
-    return element("svg", body, kind="plot", viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=description)
+    frame = _Frame(lines, x, y, narrow)
+    body = frame.grid() + (frame.bars() if x.names else frame.lines()) + ("" if narrow else frame.end_labels())
+    view = f"0 0 {frame.width:g} {frame.height:g}"
+    if narrow:
+        return element("svg", body, kind="plot narrow", viewBox=view, aria_hidden="true")
+    return element("svg", body, kind="plot wide", viewBox=view, role="img", aria_label=description)
+
+
+def legend(lines: Sequence[Line]) -> str:
+    """The lines' marks and labels as a list."""
+    entries = []
+    for line in lines:
+        if line.marks:
+            mark = element("svg", _shape(line.look.shape, 8, 8), viewBox="0 0 16 16", width=14, height=14)
+            entries.append(element("li", mark, text(line.label), kind=f"series c{line.look.colour}"))
+    return element("ul", *entries, kind="legend", aria_hidden="true")
 
 
 class _Scale:
@@ -86,12 +104,17 @@ class _Scale:
 class _Frame:
     """The plot's area, its scales, and the pieces drawn in it."""
 
-    def __init__(self, lines: Sequence[Line], x: Axis, y: Axis) -> None:
+    def __init__(self, lines: Sequence[Line], x: Axis, y: Axis, narrow: bool) -> None:
         self.series = lines
         self.x, self.y = x, y
-        longest = max(len(line.label) for line in lines)
-        self.right = WIDTH - min(240.0, 22 + longest * CHARACTER)
-        self.floor = HEIGHT - BOTTOM
+        self.width = NARROW_WIDTH if narrow else WIDTH
+        labels = TOP + BOTTOM + LABEL_HEIGHT * sum(bool(line.marks) for line in lines)
+        self.height = NARROW_HEIGHT if narrow else max(HEIGHT, labels)
+        self.left = LEFT - 14 if narrow else LEFT
+        longest = max(len(line.label) for line in lines if line.marks)
+        room = 10.0 if narrow else min(MOST_LABEL, LABEL_GAP + longest * CHARACTER)
+        self.right = self.width - room
+        self.floor = self.height - BOTTOM
         self.x_scale = self._x_scale()
         self.ticks, self.y_scale = self._y_scale()
 
@@ -100,13 +123,13 @@ class _Frame:
 
     def _x_scale(self) -> _Scale:
         if self.x.names:
-            return _Scale(-0.5, len(self.x.names) - 0.5, LEFT, self.right, False)
+            return _Scale(-0.5, len(self.x.names) - 0.5, self.left, self.right, False)
         values = [*self.x.values, *(mark.x for mark in self._marks())]
         padding = 0.0 if self.x.log else 0.02 * (max(values) - min(values))
         return _Scale(
             min(values) - padding,
             max(values) + padding,
-            LEFT + 8 * self.x.log,
+            self.left + 8 * self.x.log,
             self.right - 8 * self.x.log,
             self.x.log,
         )
@@ -127,24 +150,25 @@ class _Frame:
         for tick in self.ticks:
             place = self.y_scale(tick)
             parts.append(self._across(place, "axis" if tick == 0 else "grid"))
-            parts.append(_text(short(tick, self.y.unit), LEFT - 8, place + 4, "tick", "end"))
+            parts.append(_text(short(tick, self.y.unit), self.left - 8, place + 4, "tick", "end"))
         parts.append(self._across(self.floor, "axis"))
         for place, name in self._x_ticks():
             if not self.x.names:
                 parts.append(element("line", kind="axis", x1=place, x2=place, y1=self.floor, y2=self.floor + 5))
             parts.append(_text(name, place, self.floor + 19, "tick", "middle"))
-        parts.append(_text(self.x.label, (LEFT + self.right) / 2, HEIGHT - 10, "name", "middle"))
+        parts.append(_text(self.x.label, (self.left + self.right) / 2, self.height - 10, "name", "middle"))
         return "".join(parts)
 
     def _across(self, place: float, kind: str) -> str:
-        return element("line", kind=kind, x1=LEFT, x2=self.right, y1=place, y2=place)
+        return element("line", kind=kind, x1=self.left, x2=self.right, y1=place, y2=place)
 
     def _x_ticks(self) -> list[tuple[float, str]]:
         """Places and labels of the ticks that there is room for: the last, then the first, then the rest."""
         if self.x.names:
-            return [(self.x_scale(at), name) for at, name in enumerate(self.x.names)]
-        texts = self.x.texts or [short(value, self.x.unit) for value in self.x.values]
-        wanted = [(self.x_scale(value), name) for value, name in zip(self.x.values, texts, strict=True)]
+            wanted = [(self.x_scale(at), name) for at, name in enumerate(self.x.names)]
+        else:
+            texts = self.x.texts or [short(value, self.x.unit) for value in self.x.values]
+            wanted = [(self.x_scale(value), name) for value, name in zip(self.x.values, texts, strict=True)]
         taken: list[tuple[float, float]] = []
         shown = []
         for place, name in [*wanted[-1:], *wanted[:1], *wanted[1:-1]]:
@@ -155,28 +179,32 @@ class _Frame:
         return shown
 
     def lines(self) -> str:
-        return "".join(self._line(number, line) for number, line in enumerate(self.series))
+        return "".join(self._line(line) for line in self.series)
 
-    def _line(self, number: int, line: Line) -> str:
+    def _line(self, line: Line) -> str:
         if not line.marks:
             return ""
         places = [(self.x_scale(mark.x), self.y_scale(mark.y), mark) for mark in line.marks]
-        upper = [(x, self.y_scale(mark.upper)) for x, _, mark in places]
-        lower = [(x, self.y_scale(mark.lower)) for x, _, mark in places]
         return _series(
-            number,
-            element("polygon", kind="band", points=_points([*upper, *reversed(lower)])),
+            line,
+            self._band(places) if len(self.series) <= MOST_BANDS else "",
             element("polyline", kind="line", points=_points([(x, y) for x, y, _ in places])),
-            *(self._mark(number, x, y, mark) for x, y, mark in places),
+            *(self._mark(line, x, y, mark) for x, y, mark in places),
         )
 
-    def _mark(self, number: int, x: float, y: float, mark: Mark) -> str:
+    def _band(self, places: Sequence[tuple[float, float, Mark]]) -> str:
+        """Between the quartiles."""
+        upper = [(x, self.y_scale(mark.upper)) for x, _, mark in places]
+        lower = [(x, self.y_scale(mark.lower)) for x, _, mark in places]
+        return element("polygon", kind="band", points=_points([*upper, *reversed(lower)]))
+
+    def _mark(self, line: Line, x: float, y: float, mark: Mark) -> str:
         ends = sorted((self.y_scale(mark.least), self.y_scale(mark.most)))
         return element(
             "g",
             element("title", text(mark.text)),
             element("line", kind="whisker", x1=x, x2=x, y1=max(TOP, ends[0]), y2=min(self.floor, ends[1])),
-            _shape(number, x, y),
+            _shape(line.look.shape, x, y),
             element("circle", kind="target", cx=x, cy=y, r=11),
             kind="mark",
         )
@@ -193,7 +221,7 @@ class _Frame:
                 middle, height = left + width / 2, max(1.0, bottom - top)
                 parts.append(
                     _series(
-                        number,
+                        line,
                         element("title", text(mark.text)),
                         element("rect", kind="bar", x=left + 1, y=top, width=max(1.0, width - 2), height=height),
                         element("line", kind="whisker", x1=middle, x2=middle, y1=upper, y2=lower),
@@ -202,34 +230,40 @@ class _Frame:
         return "".join(parts)
 
     def end_labels(self) -> str:
-        """The series' labels at the lines' ends: to the right of the plot, or where a line ends before the others."""
-        ends: dict[float, list[tuple[float, int, str]]] = {}
-        for number, line in enumerate(self.series):
-            if line.marks:
-                x = self.right if self.x.names else self.x_scale(line.marks[-1].x)
-                ends.setdefault(x, []).append((self.y_scale(line.marks[-1].y), number, line.label))
-        last = max(ends)
+        """The series' labels to the right of the plot, each at the height of its line's end, or near it."""
+        drawn = [line for line in self.series if line.marks]
+        last = max(line.marks[-1].x for line in drawn)
+        ends = sorted((self.y_scale(line.marks[-1].y), at) for at, line in enumerate(drawn))
+        places = _apart([y for y, _ in ends], TOP + 4, self.floor)
         parts = []
-        for x, group in sorted(ends.items()):
-            group.sort()
-            places = _apart([end[0] for end in group], TOP + 4, self.floor)
-            for (y, number, label), place in zip(group, places, strict=True):
-                parts.append(self._end_label(number, label, (x, y), (self.right if x == last else x, place)))
+        for (y, at), place in zip(ends, places, strict=True):
+            tied = drawn[at].marks[-1].x == last and not self.x.names
+            parts.append(self._end_label(drawn[at], y if tied else None, place))
         return "".join(parts)
 
-    def _end_label(self, number: int, label: str, end: tuple[float, float], place: tuple[float, float]) -> str:
-        """A label with what ties it to its line: a leader, or for bars a swatch of the colour."""
-        x, y = place
+    def _end_label(self, line: Line, end: float | None, y: float) -> str:
+        """A label with the line's mark; a leader ties it to a line that goes to the end of the axis."""
+        start = self.x_scale(line.marks[-1].x) + 8
+        leader = (
+            ""
+            if end is None
+            else element(
+                "polyline", kind="tie", points=_points([(start, end), (self.right + 4, end), (self.right + 14, y)])
+            )
+        )
         if self.x.names:
-            swatch = element("rect", kind="bar", x=x + 8, y=y - 5, width=9, height=9)
-            return _series(number, swatch, _text(label, x + 22, y + 4, "label", "start"))
-        bend = x + 6 if x > end[0] else x + 8
-        leader = element("polyline", kind="tie", points=_points([(end[0] + 8, end[1]), (bend, end[1]), (x + 14, y)]))
-        return _series(number, leader, _text(label, x + 17, y + 4, "label", "start"))
+            mark = element("rect", kind="bar", x=self.right + 17, y=y - 5, width=9, height=9)
+        else:
+            mark = _shape(line.look.shape, self.right + 21, y)
+        most = int((MOST_LABEL - LABEL_GAP) / CHARACTER)
+        said = line.label if len(line.label) <= most else line.label[: most - 1] + "…"
+        label = _text(said, self.right + LABEL_GAP - 4, y + 4, "label", "start")
+        return _series(line, element("title", text(line.label)), leader, mark, label)
 
 
-def _series(number: int, *content: str) -> str:
-    return element("g", *content, kind=f"series c{number % 12}", data_series=str(number))
+def _series(line: Line, *content: str) -> str:
+    kind = f"series c{line.look.colour}"
+    return element("g", *content, kind=kind, data_series=f"{line.look.colour}-{line.look.shape}")
 
 
 def _text(content: str, x: float, y: float, kind: str, anchor: str) -> str:
@@ -240,17 +274,22 @@ def _points(places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
+_OUTLINES: dict[int, list[tuple[float, float]]] = {
+    1: [(-4, -4), (4, -4), (4, 4), (-4, 4)],
+    2: [(0, -5.2), (5, 4), (-5, 4)],
+    3: [(0, -5.6), (5.6, 0), (0, 5.6), (-5.6, 0)],
+    4: [(0, 5.2), (5, -4), (-5, -4)],
+}
+
+
 def _shape(number: int, x: float, y: float) -> str:
-    """A marker: circle, square, triangle, diamond, triangle upside down, or a hollow circle."""
-    outlines: dict[int, list[tuple[float, float]]] = {
-        1: [(-4, -4), (4, -4), (4, 4), (-4, 4)],
-        2: [(0, -5.2), (5, 4), (-5, 4)],
-    }
-    outlines |= {3: [(0, -5.6), (5.6, 0), (0, 5.6), (-5.6, 0)], 4: [(0, 5.2), (5, -4), (-5, -4)]}
-    kind = number % SHAPES
-    if kind in outlines:
-        return element("polygon", kind="dot", points=_points([(x + dx, y + dy) for dx, dy in outlines[kind]]))
-    return element("circle", kind="dot hollow" if kind else "dot", cx=x, cy=y, r=4.2)
+    """A mark: circle, square, triangle, diamond, triangle upside down; circle, square and diamond hollow."""
+    hollow = {5: 0, 6: 1, 7: 3}
+    kind = "dot hollow" if number in hollow else "dot"
+    outline = _OUTLINES.get(hollow.get(number, number))
+    if outline:
+        return element("polygon", kind=kind, points=_points([(x + dx, y + dy) for dx, dy in outline]))
+    return element("circle", kind=kind, cx=x, cy=y, r=4.2)
 
 
 def _apart(wanted: list[float], low: float, high: float) -> list[float]:

@@ -1,27 +1,47 @@
-"""Programs of others that are measured beside xsift, and are no part of it: where they are on this machine.
+"""What others made, is measured beside xsift or measured with, and is no part of it: where it is on this machine.
 
-There is one, YFilter 1.0 as its authors released it: a folder with `yfilter.jar` and the two jars that it needs,
-`java_cup.jar` and `dtdparser113.jar`. The environment variable XSIFT_YFILTER names the folder, and `xsift experiment
-run --yfilter` sets it. It runs on a JDK, version 11 or later.
+YFilter 1.0 as its authors released it: a folder with `yfilter.jar` and the two jars that it needs, `java_cup.jar` and
+`dtdparser113.jar`. The environment variable XSIFT_YFILTER names the folder, and `xsift experiment run --yfilter` sets
+it. It runs on a JDK, version 11 or later. Spark comes with the extra `spark`, and needs a JDK too.
+
+DTDs as they were published, for the second workloads: XSIFT_DTDS names their folder, or `--dtds`. A definition names
+one as `$XSIFT_DTDS/nitf-2-5.dtd`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shutil
 from pathlib import Path
 
-__all__ = ["DRIVER", "YFILTER", "YFILTER_HOME", "class_path", "digest", "java", "why_missing"]
+__all__ = [
+    "DRIVER",
+    "DTDS",
+    "SPARK",
+    "YFILTER",
+    "YFILTER_HOME",
+    "class_path",
+    "digest",
+    "dtd_path",
+    "java",
+    "why_missing",
+    "why_no_dtd",
+]
 
 YFILTER = "yfilter-1.0"
 YFILTER_HOME = "XSIFT_YFILTER"
+SPARK = "spark-xpath"
+DTDS = "XSIFT_DTDS"
 JARS = ("yfilter.jar", "java_cup.jar", "dtdparser113.jar")
 DRIVER = Path(__file__).parent / "YFilterDriver.java"
 
 
 def why_missing(peer: str) -> str:
     """Why a peer cannot be measured here; "" if it can."""
+    if peer == SPARK:
+        return _why_no_spark()
     if peer != YFILTER:
         return ""
     home = os.environ.get(YFILTER_HOME)
@@ -33,6 +53,26 @@ def why_missing(peer: str) -> str:
     if not java():
         return "YFilter 1.0 needs a JDK: neither JAVA_HOME nor PATH has the command java"
     return ""
+
+
+def _why_no_spark() -> str:
+    if importlib.util.find_spec("pyspark") is None:
+        return "Spark is not installed: pip install 'xsift[spark]'"
+    return "" if java() else "Spark needs a JDK: neither JAVA_HOME nor PATH has the command java"
+
+
+def why_no_dtd(name: str) -> str:
+    """Why a DTD that a workload names is not to be had; "" if it is, or is none of others."""
+    if not name.startswith(f"${DTDS}/"):
+        return ""
+    if not os.environ.get(DTDS):
+        return f"published DTDs are not part of xsift: --dtds or {DTDS} says in which folder {Path(name).name} is"
+    return "" if Path(dtd_path(name)).is_file() else f"{dtd_path(name)!r} is not there"
+
+
+def dtd_path(name: str) -> str:
+    """The path of a DTD, with the folder of the published ones filled in."""
+    return name.replace(f"${DTDS}", os.environ.get(DTDS, ""), 1) if name.startswith(f"${DTDS}/") else name
 
 
 def java() -> str:

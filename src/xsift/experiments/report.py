@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from xsift.experiments.definition import Figure
 from xsift.experiments.exports import as_csv, write_timings
 from xsift.experiments.measures import titled, unit_of
+from xsift.experiments.model import Figure
 from xsift.experiments.page import page
 from xsift.experiments.quantities import quantity
-from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, Results, Verdict
+from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN, Results, Verdict
 from xsift.experiments.rows import Number, Row
 from xsift.experiments.store import Store
 
@@ -31,8 +31,13 @@ def terminal(results: Results) -> str:
     lines = [f"{results.experiment.title}, scale {results.scale:g}", ""]
     if results.busy:
         lines += [f"The machine was busy (load up to {results.load:.1f}): trust ratios, not times.", ""]
+    for id, reason in results.figures_left_out().items():
+        lines += [f"Figure {id} was not measured: {reason}.", ""]
     for figure in results.experiment.figures:
-        lines += [f"{figure.id}  {figure.title}{f'  ({figure.place})' if figure.place else ''}", ""]
+        if not results.is_measured(figure):
+            continue
+        title = results.wording(figure, figure.title)
+        lines += [f"{figure.id}  {title}{f'  ({figure.place})' if figure.place else ''}", ""]
         for measure in figure.measures:
             lines += [*_table(results, figure, measure), ""]
         for failure in results.failures(figure):
@@ -43,13 +48,18 @@ def terminal(results: Results) -> str:
             lines += [*_verdict(results, figure, verdict), ""]
     verdicts = [verdict for _, verdict in results.all_verdicts()]
     if verdicts:
-        lines.append(f"{sum(verdict.state == HOLDS for verdict in verdicts)} of {len(verdicts)} claims hold")
+        open_ = sum(verdict.state == OPEN for verdict in verdicts)
+        lines.append(
+            f"{sum(verdict.state == HOLDS for verdict in verdicts)} of {len(verdicts)} claims hold"
+            + (f", {open_} open" if open_ else "")
+        )
     return "\n".join(lines).rstrip()
 
 
 def _table(results: Results, figure: Figure, measure: str) -> list[str]:
     unit = unit_of(measure)
-    rows = [[figure.vary.label, *(series.label for series in results.series(figure))]]
+    labels = [results.wording(figure, series.label) for series in results.series(figure)]
+    rows = [[figure.vary.label, *labels]]
     for at in range(len(figure.vary.values)):
         cells = [results.shown(figure, measure, series.label).get(at) for series in results.series(figure)]
         rows.append([results.x_text(figure, at), *(quantity(cell.median, unit) if cell else "–" for cell in cells)])
@@ -64,9 +74,11 @@ def _table(results: Results, figure: Figure, measure: str) -> list[str]:
 
 
 def _verdict(results: Results, figure: Figure, verdict: Verdict) -> list[str]:
-    alike = f", the same in {verdict.rounds_alike} of {verdict.rounds} rounds" if verdict.rounds > 1 else ""
-    reason = f": {verdict.reason}" if verdict.reason else ""
-    lines = [f"  {MARKS.get(verdict.state, '?')} {verdict.state}{alike}{reason}: {verdict.claim.says}"]
+    rounds = f", {verdict.rounds_text}" if verdict.rounds_text else ""
+    unknown = f": {verdict.reason}" if verdict.state == NOT_MEASURED else ""
+    lines = [f"  {MARKS.get(verdict.state, '?')} {verdict.state}{rounds}{unknown}: {verdict.claim.says}"]
+    if verdict.reason and not unknown:
+        lines.append(f"      {verdict.reason}")
     lines += [f"      {expression} = {_value(results, figure, value)}" for expression, value in verdict.evidence]
     return lines
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from xsift.experiments.claims import Check
-from xsift.experiments.definition import Claim, Experiment, Figure, Series, read
+from xsift.experiments.definition import read
 from xsift.experiments.measures import Summary, numbers, summary
+from xsift.experiments.model import Claim, Experiment, Figure, Series
+from xsift.experiments.plan import scaled_sizes
 from xsift.experiments.quantities import short
 from xsift.experiments.rows import NotMeasured, Number, Row
 from xsift.experiments.store import Measured, Store
+from xsift.experiments.templates import Template
 
-__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "Failure", "Results", "Verdict"]
+__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Verdict"]
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
+OPEN = "open"
 NOT_MEASURED = "not measured"
+ENOUGH_ROUNDS = 7  # to call a verdict settled; three rounds that agree may do so by chance
+SETTLED = 0.9  # share of the rounds that must give the same verdict as all of them together; with less it is open
 X_UNITS = {"": "", "bytes": "size", "seconds": "s"}
 
 
@@ -27,10 +34,30 @@ class Verdict:
 
     claim: Claim
     state: str
-    reason: str  # why it was not measured
+    reason: str  # why it was not measured, or why it does not hold
     evidence: list[tuple[str, Number | Row]]
     rounds: int  # rounds in which the check was made on that round's numbers alone
-    rounds_alike: int  # of them, those with the same verdict
+    rounds_held: int  # of them, those in which it held
+
+    @property
+    def rounds_alike(self) -> int:
+        """The rounds that give the verdict of all rounds together. For an open one: those in which it held."""
+        return self.rounds - self.rounds_held if self.state == DOES_NOT_HOLD else self.rounds_held
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether more rounds are not needed: it is not open, and has had enough of them if it hangs on times."""
+        return self.state == NOT_MEASURED or (
+            self.state != OPEN and (self.rounds == 1 or self.rounds >= ENOUGH_ROUNDS)
+        )
+
+    @property
+    def rounds_text(self) -> str:
+        """In how many rounds it is so, for people; "" if there is one at most."""
+        if self.rounds <= 1:
+            return ""
+        verb = "held" if self.state == OPEN else "the same"
+        return f"{verb} in {self.rounds_alike} of {self.rounds} rounds"
 
 
 @dataclass(frozen=True)
@@ -63,7 +90,7 @@ class Results:
             measured = store.point(point["key"])
             if measured:
                 points[point["figure"], point["position"]] = measured
-        figures = {point["figure"] for point in run["points"]}
+        figures = {point["figure"] for point in run["points"]} | set(run.get("left_out", {}))
         shown = [figure.id for figure in experiment.figures if figure.measured_in in figures]
         return cls(experiment.chosen(shown), run, points)
 
@@ -133,6 +160,14 @@ class Results:
         missing = self.run.get("missing", {})
         return [(one.label, missing[one.name]) for one in figure.series if one.name in missing]
 
+    def is_measured(self, figure: Figure) -> bool:
+        """Whether anything of it was measured."""
+        return any(id == figure.measured_in for id, _ in self.points)
+
+    def figures_left_out(self) -> dict[str, str]:
+        """The figures that were not measured: id and reason."""
+        return dict(self.run.get("left_out", {}))
+
     def series(self, figure: Figure) -> list[Series]:
         """The series that are there."""
         missing = self.run.get("missing", {})
@@ -150,32 +185,71 @@ class Results:
         return [(figure, verdict) for figure in self.experiment.figures for verdict in self.verdicts(figure)]
 
     def _verdict(self, figure: Figure, claim: Claim) -> Verdict:
+        medians, values = self._medians(figure), self.values(figure)
         try:
-            holds = claim.check.holds(self._medians(figure))
-        except NotMeasured as reason:
-            return Verdict(claim, NOT_MEASURED, str(reason), [], 0, 0)
+            self._check_sizes(figure, claim)
+            holds = claim.check.holds(medians, values)
+        except NotMeasured as unknown:
+            return Verdict(claim, NOT_MEASURED, str(unknown), [], 0, 0)
         rounds = self._rounds(figure, claim.check)
-        alike = sum(self._in_round(figure, claim.check, number) == holds for number in range(rounds))
-        return Verdict(claim, HOLDS if holds else DOES_NOT_HOLD, "", self._evidence(figure, claim), rounds, alike)
+        held = sum(self._in_round(figure, claim.check, number) for number in range(rounds))
+        alike = held if holds else rounds - held
+        state = OPEN if alike < SETTLED * rounds else HOLDS if holds else DOES_NOT_HOLD
+        reason = claim.reason.filled(medians, values) if state in (DOES_NOT_HOLD, OPEN) else ""
+        return Verdict(claim, state, reason, self._evidence(figure, claim), rounds, held)
+
+    def _check_sizes(self, figure: Figure, claim: Claim) -> None:
+        """Raises NotMeasured if the claim's words are about a number of subscriptions that was scaled away."""
+        sizes = self._sizes(figure)
+        for words in (claim.says, *claim.check.labels):
+            for number in _numbers_in(words):
+                if number in sizes and number not in sizes.values():
+                    raise NotMeasured(f"it is about {number:,}, and measured was {sizes[number]:,} instead")
+        if figure.measured_in in self.figures_left_out():
+            raise NotMeasured(self.figures_left_out()[figure.measured_in])
+        missing = [at for at in range(len(figure.vary.values)) if (figure.measured_in, at) not in self.points]
+        if missing:
+            raise NotMeasured(f"{', '.join(self.x_text(figure, at) for at in missing)} was not measured")
+
+    def _sizes(self, figure: Figure) -> dict[int, int]:
+        return scaled_sizes(figure, self.scale)
+
+    def wording(self, figure: Figure, words: str) -> str:
+        """Words of the definition with the numbers that were measured, if the run was scaled."""
+        sizes = self._sizes(figure)
+
+        def measured(found: re.Match[str]) -> str:
+            number = int(found[0].replace(",", ""))
+            return f"{sizes[number]:,}" if number in sizes else found[0]
+
+        return _NUMBER.sub(measured, words) if sizes else words
+
+    def values(self, figure: Figure) -> list[float | str]:
+        """The axis as it was measured."""
+        return [self.x(figure, at) for at in range(len(figure.vary.values))]
+
+    def filled(self, figure: Figure, template: Template) -> str:
+        """A text with the numbers of a figure."""
+        return template.filled(self._medians(figure), self.values(figure))
 
     def _evidence(self, figure: Figure, claim: Claim) -> list[tuple[str, Number | Row]]:
-        medians = self._medians(figure)
+        medians, values = self._medians(figure), self.values(figure)
         if claim.shows is None:
-            return claim.check.evidence(medians)
+            return claim.check.evidence(medians, values)
         try:
-            value = claim.shows.value(medians)
+            value = claim.shows.value(medians, values)
         except NotMeasured:
-            return claim.check.evidence(medians)
+            return claim.check.evidence(medians, values)
         return [(claim.shows.text, value)] if isinstance(value, Number | Row) else []
 
     def _medians(self, figure: Figure) -> _Numbers:
         return _Numbers(self, figure, None)
 
-    def _in_round(self, figure: Figure, check: Check, number: int) -> bool | None:
+    def _in_round(self, figure: Figure, check: Check, number: int) -> bool:
         try:
-            return check.holds(_Numbers(self, figure, number))
+            return check.holds(_Numbers(self, figure, number), self.values(figure))
         except NotMeasured:
-            return None
+            return False
 
     def _rounds(self, figure: Figure, check: Check) -> int:
         """The number of rounds that all numbers of a check have; 1 if none was timed more than once."""
@@ -187,6 +261,13 @@ class Results:
             if len(values := numbers(self.record(figure, label, at), measure)) > 1
         ]
         return min(lengths, default=1)
+
+
+_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?!\d|[.,]\d)")
+
+
+def _numbers_in(words: str) -> list[int]:
+    return [int(found.replace(",", "")) for found in _NUMBER.findall(words)]
 
 
 class _Numbers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Flags", "NotMeasured", "Number", "Numbers", "Row", "Setting", "Value"]
+__all__ = ["Axis", "Flags", "NotMeasured", "Number", "Numbers", "Row", "Setting", "Value", "as_numbers"]
 
 
 class NotMeasured(Exception):
@@ -36,6 +36,7 @@ class Flags:
 
 
 Value = Number | Row | Flags | bool
+Axis = Sequence[float | str]  # the values of an axis
 Numbers = Callable[[str, str], Mapping[int, float]]  # measure, label -> a number a point
 
 
@@ -44,9 +45,10 @@ class Setting:
     """What a check may name: the figure's measure, its axis' values, its series' labels."""
 
     measure: str
-    values: Sequence[float | str]
+    values: Axis
     labels: Sequence[str]
 
-    def axis(self) -> list[float]:
-        """The axis' values as numbers: their positions if they are strings."""
-        return [number if isinstance(value, str) else value for number, value in enumerate(self.values)]
+
+def as_numbers(values: Axis) -> list[float]:
+    """An axis' values as numbers: their positions if they are strings."""
+    return [number if isinstance(value, str) else value for number, value in enumerate(values)]

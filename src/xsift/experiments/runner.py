@@ -4,13 +4,15 @@ For every point: make the workload; start a worker a series; let each build its 
 compare the answers; then time, in rounds. In a round every series goes through all documents once, one series after
 the other, each round starting with another one, so that whatever slows the machine for a while slows all of them.
 A series whose answer is wrong, that crashes or that takes too long is reported and not timed.
+
+When all points are there, verdicts that changed from round to round get more rounds (settling.py), until they are
+settled or the time is up. A budget of minutes says which figures are measured at all (budget.py).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import mean
 from time import monotonic
@@ -19,8 +21,11 @@ from typing import Any
 from xsift.errors import XsiftError
 from xsift.experiments import machine
 from xsift.experiments.agreement import Arbiter, order_dependent
-from xsift.experiments.definition import LEAST_ROUNDS, Experiment
+from xsift.experiments.budget import Estimate, by_worth
+from xsift.experiments.definition import LEAST_ROUNDS
+from xsift.experiments.model import Experiment
 from xsift.experiments.plan import Entry, Plan, Point, make_plan
+from xsift.experiments.settling import Unsettled, joined, unsettled
 from xsift.experiments.store import Measured, Store
 from xsift.experiments.worker import Failed, Worker, available_share, give_back_memory
 from xsift.experiments.workloads import Prepared, Texts, prepare, texts
@@ -30,40 +35,7 @@ __all__ = ["Estimate", "Progress", "measure", "run"]
 LIMIT_SECONDS = 180.0  # for each thing a worker is told to do
 CROWDED = 0.25  # share of the machine's memory that must be free for one more worker to be started beside others
 
-PAIR_SECONDS = {"lxml-loop": 5e-6, "lxml-block": 4e-6, "lxml-xslt": 3e-6, "reference": 200e-6}
-
 Tell = Callable[[str], None]
-
-
-@dataclass
-class Estimate:
-    """How long the rest will take, from how long similar points took."""
-
-    left: list[Point]
-    spent_seconds: float = 0.0
-    expected_seconds: float = 0.0
-    started: float = field(default_factory=monotonic)
-
-    @staticmethod
-    def expected(point: Point) -> float:
-        """A guess before anything was measured: making, compiling and indexing subscriptions, then the rounds.
-
-        What looks at every pair of a subscription and a document is a matter of its own.
-        """
-        pairs = point.subscriptions * point.documents * (1 + LEAST_ROUNDS)
-        looping = sum(PAIR_SECONDS.get(entry.series.peer or entry.series.engine, 0.0) for entry in point.entries)
-        indexing = point.subscriptions * (80e-6 + 15e-6 * len(point.entries))
-        return 2 + indexing + pairs * looping + 0.3 * point.seconds
-
-    def done(self, point: Point, seconds: float) -> None:
-        self.left.remove(point)
-        self.spent_seconds += seconds
-        self.expected_seconds += self.expected(point)
-
-    @property
-    def seconds_left(self) -> float:
-        ratio = self.spent_seconds / self.expected_seconds if self.expected_seconds else 1.0
-        return ratio * sum(self.expected(point) for point in self.left)
 
 
 class Progress:
@@ -81,6 +53,9 @@ class Progress:
     def done(self, point: Point, measured: Measured, resumed: bool, estimate: Estimate) -> None:
         """A point is complete."""
 
+    def settling(self, unsettled: Unsettled) -> None:
+        """A point gets more rounds, as a verdict is open."""
+
     def close(self) -> None:
         """Nothing more comes."""
 
@@ -92,29 +67,69 @@ def run(
     scale: float = 1.0,
     figures: Sequence[str] = (),
     fresh: bool = False,
+    budget: float | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Measures all points of an experiment, or of some figures, that the store does not have yet."""
+    """Measures all points of an experiment, or of some figures, that the store does not have yet.
+
+    With a budget, in minutes, it measures as many figures as fit. Then, until the budget or the experiment's own
+    minutes are used up, it adds rounds where a verdict is open.
+    """
     progress = progress or Progress()
-    plan = make_plan(experiment, scale, figures)
+    deadline = monotonic() + 60 * (budget or experiment.minutes)
+    plan = make_plan(experiment, scale, figures, budget)
     store.create()
-    _note(plan, store, finished=False)
     stored = {} if fresh else _stored(plan, store)
+    left_out = dict(plan.left_out)
+    _note(plan, store, left_out, finished=False)
     estimate = Estimate([point for point in plan.points if point.key not in stored])
     progress.start(estimate)
-    for point in plan.points:
-        measured = stored.get(point.key)
-        if measured is None:
-            progress.point(point, estimate)
-            measured = measure(point, progress.step)
-            store.put_point(measured)
-            estimate.done(point, measured.elapsed_seconds)
-            stored[point.key] = measured
-            progress.done(point, measured, False, estimate)
-        else:
-            progress.done(point, measured, True, estimate)
-    _note(plan, store, finished=True)
+    for figure in by_worth(plan) if budget else _in_order(plan):
+        points = [point for point in plan.points if point.figure.id == figure]
+        waiting = [point for point in points if point.key not in stored]
+        if budget and waiting and estimate.seconds_for(waiting) > deadline - monotonic():
+            left_out[figure] = f"it does not fit into the budget of {budget:g} minutes"
+            estimate.leave_out(waiting)
+            continue
+        for point in points:
+            measured = stored.get(point.key)
+            if measured is None:
+                progress.point(point, estimate)
+                measured = measure(point, progress.step)
+                store.put_point(measured)
+                estimate.done(point, measured.elapsed_seconds)
+                stored[point.key] = measured
+                progress.done(point, measured, False, estimate)
+            else:
+                progress.done(point, measured, True, estimate)
+    _note(plan, store, left_out, finished=False)
+    _settle(plan, store, deadline, progress)
+    _note(plan, store, left_out, finished=True)
     return plan
+
+
+def _in_order(plan: Plan) -> list[str]:
+    return list(dict.fromkeys(point.figure.id for point in plan.points))
+
+
+def _settle(plan: Plan, store: Store, deadline: float, progress: Progress) -> None:
+    """More rounds at the points on which an open verdict hangs, until none is open or the time is up."""
+    tried: set[tuple[str, int]] = set()  # a point whose series failed this time has no more rounds than before
+    while True:
+        again = [one for one in unsettled(plan, store) if (one.point.key, _rounds(one)) not in tried]
+        again = [one for one in again if monotonic() + one.seconds < deadline]
+        if not again:
+            return
+        for one in again:
+            if monotonic() + one.seconds < deadline:
+                tried.add((one.point.key, _rounds(one)))
+                progress.settling(one)
+                more = measure(one.point, progress.step, labels=one.labels, rounds=one.rounds)
+                store.put_point(joined(one.measured, more))
+
+
+def _rounds(one: Unsettled) -> int:
+    return one.measured.rounds(one.labels)
 
 
 def _stored(plan: Plan, store: Store) -> dict[str, Measured]:
@@ -123,7 +138,7 @@ def _stored(plan: Plan, store: Store) -> dict[str, Measured]:
     return {key: measured for key, measured in found if measured and (measured.records or not measured.failures)}
 
 
-def _note(plan: Plan, store: Store, finished: bool) -> None:
+def _note(plan: Plan, store: Store, left_out: Mapping[str, str], finished: bool) -> None:
     run = {
         "experiment": plan.experiment.name,
         "scale": plan.scale,
@@ -131,6 +146,7 @@ def _note(plan: Plan, store: Store, finished: bool) -> None:
         "written_at": _now(),
         "machine": machine.described(),
         "missing": dict(plan.missing),
+        "left_out": dict(left_out),
         "points": [
             {
                 "figure": point.figure.id,
@@ -140,6 +156,7 @@ def _note(plan: Plan, store: Store, finished: bool) -> None:
                 "key": point.key,
             }
             for point in (*plan.points, *(other for other in plan.others if store.point(other.key)))
+            if point.figure.id not in left_out
         ],
     }
     store.put_run(run, plan.experiment.text)
@@ -149,10 +166,10 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def measure(point: Point, tell: Tell) -> Measured:
-    """Measures one point."""
+def measure(point: Point, tell: Tell, labels: Sequence[str] = (), rounds: int = 0) -> Measured:
+    """Measures one point: all series, or those of some labels; as many rounds as its figure says, or so many."""
     started = monotonic()
-    measurement = _Measurement(point, tell)
+    measurement = _Measurement(point, tell, labels, rounds)
     measurement.go()
     return Measured(
         key=point.key,
@@ -168,9 +185,12 @@ def measure(point: Point, tell: Tell) -> Measured:
 class _Measurement:
     """One point while it is being measured."""
 
-    def __init__(self, point: Point, tell: Tell) -> None:
+    def __init__(self, point: Point, tell: Tell, labels: Sequence[str], rounds: int) -> None:
         self.point = point
         self.tell = tell
+        self.entries = [entry for entry in point.entries if not labels or entry.label in labels]
+        self.rounds = rounds or point.figure.repeats
+        self.least_rounds = rounds or LEAST_ROUNDS  # whatever time they take
         self.records: dict[str, dict[str, Any]] = {}
         self.failures: dict[str, str] = {}
         self.made: dict[str, Texts] = {}
@@ -179,7 +199,7 @@ class _Measurement:
         self.arbiters: dict[tuple[str, bool], Arbiter] = {}
 
     def go(self) -> None:
-        waiting = [entry for entry in self.point.entries if self._prepare(entry)]
+        waiting = [entry for entry in self.entries if self._prepare(entry)]
         if self.point.figure.drop_order_dependent:
             self._drop_order_dependent()
         give_back_memory()
@@ -245,15 +265,15 @@ class _Measurement:
 
     def _time(self, workers: list[Worker]) -> None:
         """Rounds, until each series has all of them or has had its share of the point's seconds."""
-        budget = self.point.seconds / max(1, len(self.point.entries))
+        budget = self.point.seconds / max(1, len(self.entries))
         spent = {worker.entry.label: 0.0 for worker in workers}
-        for number in range(self.point.figure.repeats):
+        for number in range(self.rounds):
             turn = number % max(1, len(workers))
             for worker in [*workers[turn:], *workers[:turn]]:
                 label = worker.entry.label
-                if label in self.failures or (number >= LEAST_ROUNDS and spent[label] > budget):
+                if label in self.failures or (number >= self.least_rounds and spent[label] > budget):
                     continue
-                self.tell(f"round {number + 1} of {self.point.figure.repeats}: {label}")
+                self.tell(f"round {number + 1} of {self.rounds}: {label}")
                 try:
                     spent[label] += worker.round()
                 except Failed as failure:
@@ -276,7 +296,7 @@ class _Measurement:
     def _drop_order_dependent(self) -> None:
         """Drops the subscriptions whose ordered and unordered answers differ: then all series do the same work."""
         answers: dict[str, dict[bool, tuple[Prepared, Any]]] = {}
-        for entry in self.point.entries:
+        for entry in self.entries:
             workload, ordered = self._key(entry)
             if (workload, ordered) not in self.prepared or ordered in answers.setdefault(workload, {}):
                 continue

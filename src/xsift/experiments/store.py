@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,10 @@ class Measured:
     elapsed_seconds: float
     load: float  # of the machine, when it was measured
     measured_at: str
+
+    def rounds(self, labels: Collection[str]) -> int:
+        """The rounds that each of some series has."""
+        return min((len(self.records[label].get("match_rounds", ())) for label in labels), default=0)
 
 
 class Store:

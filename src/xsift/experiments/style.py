@@ -10,6 +10,8 @@ STYLE = """
   --good: #1c7a44; --good-back: #e3f3e8; --bad: #b3261e; --bad-back: #fbe6e4; --none: #6b6f76; --none-back: #ececea;
   --c0: #1f6fb8; --c1: #d9611a; --c2: #1d8f62; --c3: #b5378a; --c4: #7357c7; --c5: #9a7400;
   --c6: #0b8ea3; --c7: #c93a3a; --c8: #5d7f12; --c9: #6a7079; --c10: #91522c; --c11: #4354cf;
+  --c12: #9c1452; --c13: #2b5f52; --c14: #b08a55; --c15: #8a2be2;
+  --open: #7a5500; --open-back: #fbf0d4;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -18,6 +20,8 @@ STYLE = """
     --good: #74d69b; --good-back: #173324; --bad: #ff9a92; --bad-back: #43201e; --none: #a9aeb6; --none-back: #2b2e33;
     --c0: #62aef2; --c1: #ff9757; --c2: #55cf9d; --c3: #f07cc6; --c4: #ab93ff; --c5: #dcb63f;
     --c6: #4fd0e2; --c7: #ff7f7f; --c8: #a9cd56; --c9: #a5abb5; --c10: #d99a70; --c11: #8f9cff;
+    --c12: #ff6fa5; --c13: #86b8a9; --c14: #e3c491; --c15: #cf9bff;
+    --open: #f2cd73; --open-back: #3b3015;
   }
 }
 * { box-sizing: border-box; }
@@ -34,30 +38,36 @@ code { padding: 1px 5px; border-radius: 4px; overflow-wrap: anywhere; }
 pre { padding: 14px 16px; border-radius: 8px; overflow: auto; max-height: 480px; margin: 10px 0 0; }
 .paper, .place, .soft { color: var(--soft); }
 .place { font-size: 13.5px; }
-header .about { max-width: 78ch; margin-top: 14px; }
+header .about { columns: 2 480px; column-gap: 40px; margin-top: 14px; }
 .facts { display: flex; flex-wrap: wrap; gap: 6px 26px; margin: 16px 0 0; padding: 0; font-size: 13.5px; }
 .facts div { display: flex; gap: 7px; }
 .facts dt { color: var(--soft); }
 .facts dd { margin: 0; }
 .card { background: var(--card); border: 1px solid var(--rule); border-radius: 12px;
   padding: 22px 24px; margin-top: 24px; }
-.overview td:first-child { width: 118px; }
-.overview td:last-child { width: 110px; color: var(--soft); white-space: nowrap; text-align: right; }
-.overview table, .evidence table, .numbers table { border-collapse: collapse; width: 100%; }
-.overview td { padding: 7px 8px 7px 0; border-top: 1px solid var(--rule); vertical-align: top; }
-.overview tr:first-child td { border-top: 0; }
+.overview td:last-child { color: var(--soft); white-space: nowrap; text-align: right; padding-right: 0; }
+.overview table { border-collapse: collapse; width: 100%; }
+.evidence table, .numbers table { border-collapse: collapse; height: max-content; }
+.overview td, .overview th { padding: 7px 14px 7px 0; border-top: 1px solid var(--rule); vertical-align: top; }
+.overview th { text-align: left; font-weight: 400; font-size: 12.5px; color: var(--soft); white-space: nowrap; }
+.overview tr:first-child td, .overview thead th { border-top: 0; }
+.overview thead + tbody tr:first-child td { border-top: 1px solid var(--rule); }
 .overview h2 { margin-bottom: 8px; }
 .badge { display: inline-block; font-size: 12.5px; font-weight: 600; padding: 1px 9px; border-radius: 99px;
   white-space: nowrap; }
 .holds { color: var(--good); background: var(--good-back); }
 .does-not-hold { color: var(--bad); background: var(--bad-back); }
+.open { color: var(--open); background: var(--open-back); }
 .not-measured { color: var(--none); background: var(--none-back); }
-.figure { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px 32px; }
-.figure.with-claims { grid-template-columns: minmax(0, 1.8fr) minmax(300px, 1fr); }
-.figure > .heading { grid-column: 1 / -1; }
-.with-claims > .shown { position: sticky; top: 12px; align-self: start; }
-.claim { padding: 14px 0; border-top: 1px solid var(--rule); }
-.claim:first-child { border-top: 0; padding-top: 4px; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 540px), 1fr)); gap: 4px 28px; }
+.claims { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 0 32px;
+  margin-top: 12px; }
+@media (min-width: 981px) {
+  .beside { display: grid; grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); gap: 0 32px; }
+  .beside > * { grid-column: 1; }
+  .beside > .claims { grid-column: 2; grid-row: 1 / span 20; align-content: start; }
+}
+.claim { padding: 14px 0; border-top: 1px solid var(--rule); min-width: 0; }
 .claim p { margin: 6px 0; }
 .claim .alike { font-size: 12.5px; color: var(--soft); margin-left: 8px; }
 .claim .check { display: block; margin-top: 6px; }
@@ -70,7 +80,7 @@ header .about { max-width: 78ch; margin-top: 14px; }
 .evidence thead th { white-space: normal; vertical-align: bottom; }
 .evidence thead code { background: none; padding: 0; overflow-wrap: break-word; }
 .evidence .ratio { font-weight: 600; }
-.numbers { overflow-x: auto; margin-top: 10px; font-size: 13px; }
+.numbers { overflow-x: auto; margin-top: 10px; font-size: 13px; display: flex; flex-wrap: wrap; gap: 10px 44px; }
 .numbers .spread { color: var(--soft); }
 .numbers caption { text-align: left; padding-top: 10px; font-weight: 600; }
 .failure, .left-out { border-radius: 8px; padding: 9px 14px; margin: 8px 0; font-size: 14px;
@@ -82,6 +92,9 @@ details { margin-top: 10px; font-size: 14px; }
 summary { cursor: pointer; color: var(--soft); }
 summary:hover { color: var(--ink); }
 svg.plot { width: 100%; max-width: 840px; height: auto; display: block; overflow: visible; }
+svg.narrow, .legend { display: none; }
+.legend { list-style: none; margin: 4px 0 0; padding: 0; flex-wrap: wrap; gap: 2px 16px; font-size: 13px; }
+.legend li { color: var(--c); font-weight: 600; display: flex; align-items: center; gap: 5px; }
 svg text { font: 12.5px system-ui, "Segoe UI", Roboto, sans-serif; fill: var(--soft);
   font-variant-numeric: tabular-nums; }
 svg .name { font-size: 13px; }
@@ -90,7 +103,7 @@ svg .label { fill: var(--c); font-weight: 600; font-size: 13px;
 svg .grid { stroke: var(--grid); }
 svg .axis { stroke: var(--soft); stroke-opacity: 0.6; }
 svg .line { fill: none; stroke: var(--c); stroke-width: 2.2; stroke-linejoin: round; stroke-linecap: round; }
-svg .band { fill: var(--c); opacity: 0.16; }
+svg .band { fill: var(--c); opacity: 0.2; stroke: var(--c); stroke-opacity: 0.5; stroke-width: 0.7; }
 svg .whisker { stroke: var(--c); stroke-width: 1.2; opacity: 0.55; }
 svg .bar + .whisker { stroke: var(--ink); opacity: 0.7; }
 svg .dot { fill: var(--c); stroke: var(--card); stroke-width: 1.2; }
@@ -103,10 +116,21 @@ svg.focused .series:not(.focus) { opacity: 0.13; }
 .c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
 .c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
 .c8 { --c: var(--c8); } .c9 { --c: var(--c9); } .c10 { --c: var(--c10); } .c11 { --c: var(--c11); }
+.c12 { --c: var(--c12); } .c13 { --c: var(--c13); } .c14 { --c: var(--c14); } .c15 { --c: var(--c15); }
 footer { margin-top: 28px; font-size: 13.5px; color: var(--soft); }
-@media (max-width: 980px) {
-  .figure.with-claims { grid-template-columns: minmax(0, 1fr); }
-  .with-claims > .shown { position: static; }
+@media (max-width: 620px) {
+  main { padding: 20px 12px 40px; }
+  .card { padding: 16px 14px; border-radius: 10px; }
+  h1 { font-size: 25px; }
+  svg.wide { display: none; }
+  svg.narrow { display: block; max-width: 560px; }
+  .legend { display: flex; }
+  .overview thead { display: none; }
+  .overview tr { display: flex; flex-wrap: wrap; gap: 4px 8px; padding: 10px 0; border-top: 1px solid var(--rule); }
+  .overview tr:first-child { border-top: 0; }
+  .overview td, .overview thead + tbody tr:first-child td { border: 0; padding: 0; }
+  .overview td:nth-last-child(2) { flex-basis: 100%; order: 2; }
+  .overview td:last-child { margin-left: auto; }
 }
 @media print { body { background: none; } .card { break-inside: avoid; border: 0; padding: 0; } }
 """

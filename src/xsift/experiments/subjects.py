@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from time import perf_counter
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,9 @@ class Subject(ABC):
 
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
+
+    def ask_first(self, number: int) -> None:  # noqa: B027 - most need not know
+        """Only the first so many documents will be asked about."""
 
     @abstractmethod
     def build(self) -> None:
@@ -77,7 +80,7 @@ class Subject(ABC):
         return None
 
     def additions(self) -> tuple[float, float] | None:
-        """Seconds that adding the workload's further patterns one by one took, and removing them."""
+        """CPU seconds that adding the workload's further patterns one by one took, and removing them."""
         return None
 
 
@@ -133,9 +136,9 @@ class EngineSubject(Subject):
         if not self.prepared.further:
             return None
         add, remove = self.engine.add, self.engine.remove
-        started = perf_counter()
+        started = process_time()
         keys = [add(pattern) for pattern in self.prepared.further]
-        added = perf_counter()
+        added = process_time()
         for key in keys:
             remove(key)
-        return added - started, perf_counter() - added
+        return added - started, process_time() - added

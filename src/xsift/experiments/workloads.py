@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from xsift.document import ConditionIndex, DocumentIndex, Reader, RecordedEvents
 from xsift.engines import Engine, create
-from xsift.experiments.definition import overlaid
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.programs import dtd_path
+from xsift.experiments.second import overlaid
 from xsift.experiments.tables import nearest
 from xsift.workload.documents import DocumentGenerator, DocumentParameters
 from xsift.workload.dtd import read_dtd
@@ -216,7 +217,7 @@ def _parameters(kind: str, workload: Mapping[str, Any]) -> Any:
             hint = nearest(name, [*names, "texts", *(["matching_share"] if kind == "documents" else [])])
             raise ExperimentError("unknown-parameter", f"{kind} have no parameter {name!r}", hint=hint)
     if "dtd" in workload:
-        table.setdefault("dtd", workload["dtd"])
+        table.setdefault("dtd", dtd_path(workload["dtd"]))
     if "like" in workload:
         preset = getattr(find_preset(workload["like"]), kind)
     try:

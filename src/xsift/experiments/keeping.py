@@ -1,0 +1,108 @@
+"""Keeping: the results that stay in the repository, and the pages made of them.
+
+    results/NAME/figures.csv     medians and spreads, as plotted
+    results/NAME/verdicts.json   each claim with its verdict, its rounds and its reason; the paper's headlines
+    results/NAME/machine.json    what it was measured on, when, and what was left out
+    docs/reports/NAME.html       the report
+    docs/papers.md               all papers on a page (papers.py)
+
+`xsift experiment keep runs/NAME` writes them. Single timings stay in the folder of the run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.exports import as_csv
+from xsift.experiments.model import Figure
+from xsift.experiments.page import page
+from xsift.experiments.papers import papers_page
+from xsift.experiments.results import Results, Verdict
+from xsift.experiments.store import Store
+
+__all__ = ["keep", "write_papers"]
+
+
+def keep(folders: Sequence[Path], root: Path) -> list[Path]:
+    """Writes what is kept of some runs below a repository's root; gives the paths."""
+    if not (root / "docs").is_dir():
+        raise ExperimentError("no-repository", f"{str(root)!r} has no folder docs", hint="--root: the repository's")
+    written = []
+    for folder in folders:
+        results = Results.of(Store(folder))
+        kept = root / "results" / results.experiment.name
+        contents = {
+            kept / "figures.csv": as_csv(results),
+            kept / "verdicts.json": _json(_verdicts(results)),
+            kept / "machine.json": _json(_machine(results)),
+            root / "docs" / "reports" / f"{results.experiment.name}.html": page(results),
+        }
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        written += list(contents)
+    return [*written, write_papers(root)]
+
+
+def write_papers(root: Path) -> Path:
+    """Writes the page of all papers from what is kept."""
+    path = root / "docs" / "papers.md"
+    path.write_text(papers_page(root / "results"), encoding="utf-8")
+    return path
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _machine(results: Results) -> dict[str, Any]:
+    run = results.run
+    return {
+        **run["machine"],
+        "measured": run["written_at"][:10],
+        "scale": run["scale"],
+        "highest_load": results.load,
+        "was_busy": results.busy,
+        "missing": run.get("missing", {}),
+        "left_out": results.figures_left_out(),
+    }
+
+
+def _verdicts(results: Results) -> dict[str, Any]:
+    experiment = results.experiment
+    figures = {figure.id: figure for figure in experiment.figures}
+    headlines = [
+        {
+            "says": one.says,
+            "figure": one.figure,
+            "paper": one.paper,
+            "ours": results.filled(figures[one.figure], one.ours),
+            "why": results.filled(figures[one.figure], one.why),
+        }
+        for one in experiment.headlines
+        if one.figure in figures
+    ]
+    return {
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "second": experiment.second.title if experiment.second else "",
+        "headlines": headlines,
+        "claims": [_claim(figure, verdict) for figure, verdict in results.all_verdicts()],
+    }
+
+
+def _claim(figure: Figure, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "figure": figure.id,
+        "second_of": figure.second_of,
+        "says": verdict.claim.says,
+        "place": verdict.claim.place,
+        "verdict": verdict.state,
+        "rounds": verdict.rounds,
+        "held_in": verdict.rounds_held,
+        "reason": verdict.reason,
+    }

@@ -1,0 +1,114 @@
+"""The page of all papers: what each is known for, ours on the same axes, and every claim with its verdict.
+
+It is made from what is kept in `results/` alone, so that it can be made again and a test can say if it is in step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN
+
+__all__ = ["papers_page"]
+
+STATES = (HOLDS, DOES_NOT_HOLD, OPEN, NOT_MEASURED)
+ORDER = ("xtrie", "afilter", "predicate", "ifist", "bfilter", "peers")  # by year; ours last
+
+INTRODUCTION = """# The papers, measured
+
+What each paper is known for, what it measured, and what the same experiment gives here. This page is
+made from `results/` by `xsift experiment papers`; [experiments.md](experiments.md) says how everything
+is measured.
+
+Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of ten
+rounds is **open**. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it
+was published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left out of
+the run (`--budget`), or that a series could not be measured; the reports say which and why.
+"""
+
+
+def papers_page(results: Path) -> str:
+    """The page as Markdown."""
+    names = [path.parent.name for path in sorted(results.glob("*/verdicts.json"))]
+    names.sort(key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+    kept = {name: _read(results / name / "verdicts.json") for name in names}
+    machines = {name: _read(results / name / "machine.json") for name in names}
+    parts = [INTRODUCTION, _summary(kept), *(_paper(name, kept[name], machines[name]) for name in names)]
+    return "\n".join(parts)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return kept
+
+
+def _summary(kept: dict[str, dict[str, Any]]) -> str:
+    rows = []
+    for name, one in kept.items():
+        for second in (False, True):
+            claims = [claim for claim in one["claims"] if bool(claim["second_of"]) == second]
+            if claims:
+                count = Counter(claim["verdict"] for claim in claims)
+                called = f"[{one['title']}](#{name})" if not second else f"… on {one['second']}"
+                rows.append([called, str(len(claims)), *(str(count[state]) for state in STATES)])
+    heads = ["", "claims", "hold", "do not hold", "open", "not measured"]
+    return "## In short\n\n" + _table(heads, rows, numbers=True)
+
+
+def _paper(name: str, kept: dict[str, Any], machine: dict[str, Any]) -> str:
+    parts = [f'<a id="{name}"></a>\n\n## {kept["title"]}\n']
+    if kept["paper"]:
+        parts.append(f"{kept['paper']}.\n")
+    parts.append(f"[The whole report](reports/{name}.html), measured {_when(machine)}.\n")
+    if kept["headlines"]:
+        rows = [[one["says"], one["paper"], one["ours"], one["why"]] for one in kept["headlines"]]
+        parts.append(_table(["what it is known for", "the paper", "here", "why they differ"], rows))
+    parts.append(_claims(kept))
+    return "\n".join(parts)
+
+
+def _when(machine: dict[str, Any]) -> str:
+    scale = "at full scale" if machine["scale"] == 1 else f"at scale {machine['scale']:g}"
+    busy = f", while others used the machine too (load up to {machine['highest_load']:.0f})"
+    where = f"{machine['processor']}, {machine['cores']} cores"
+    commit = f", commit {machine['commit']}" if machine.get("commit") else ""
+    return f"{machine['measured']} {scale} on {where}{commit}{busy if machine['was_busy'] else ''}"
+
+
+def _claims(kept: dict[str, Any]) -> str:
+    """A row a claim; its verdict on the second workload beside it."""
+    claims = kept["claims"]
+    again = {(claim["second_of"], claim["says"]): claim for claim in claims if claim["second_of"]}
+    rows = []
+    for claim in claims:
+        if not claim["second_of"]:
+            second = again.get((claim["figure"], claim["says"]))
+            verdicts = [_verdict(claim), *([_verdict(second) if second else ""] if again else [])]
+            rows.append([claim["says"], claim["figure"], *verdicts, _reason(claim)])
+    heads = ["claim", "figure", "verdict", *(["second"] if again else []), "why it does not hold, or is open"]
+    return _table(heads, rows)
+
+
+def _reason(claim: dict[str, Any]) -> str:
+    return claim["reason"] if claim["verdict"] in (DOES_NOT_HOLD, OPEN) else ""
+
+
+def _verdict(claim: dict[str, Any]) -> str:
+    state: str = claim["verdict"]
+    if state == OPEN:
+        return f"**open** ({claim['held_in']} of {claim['rounds']} rounds)"
+    return state
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False) -> str:
+    rules = ["---", *(["---:"] if numbers else ["---"]) * (len(heads) - 1)]
+    lines = [_row(heads), _row(rules), *(_row(row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |"

@@ -1,0 +1,72 @@
+"""Settling: a verdict that changes from round to round is open, and gets more rounds; so does one of few rounds.
+
+Rounds are added to what is stored of a point, as many as it has already, by series that are built anew: what a lucky
+or unlucky lay-out in memory did to one process does not settle a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xsift.experiments.plan import Plan, Point
+from xsift.experiments.results import ENOUGH_ROUNDS, Results
+from xsift.experiments.store import Measured, Store
+
+__all__ = ["MOST_ROUNDS", "Unsettled", "joined", "unsettled"]
+
+MOST_ROUNDS = 48  # of a point; what they do not settle is open
+MORE_AT_ONCE = 12
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """A point on which a verdict hangs that is not settled, the series that it is about, and the rounds to add."""
+
+    point: Point
+    measured: Measured
+    labels: tuple[str, ...]
+    rounds: int
+    seconds: float  # that it will take, from how long it took
+
+
+def unsettled(plan: Plan, store: Store) -> list[Unsettled]:
+    """The points that more rounds may help, the quickest first."""
+    labels: dict[str, set[str]] = {}
+    for figure, verdict in Results.of(store).all_verdicts():
+        if not verdict.is_settled:
+            labels.setdefault(figure.measured_in, set()).update(verdict.claim.check.labels)
+    found = [_unsettled(point, store.point(point.key), labels.get(point.figure.id, set())) for point in plan.points]
+    return sorted((one for one in found if one), key=lambda one: one.seconds)
+
+
+def _unsettled(point: Point, measured: Measured | None, wanted: set[str]) -> Unsettled | None:
+    if measured is None:
+        return None
+    if wanted and point.figure.drop_order_dependent:
+        wanted = set(measured.records)  # which subscriptions are dropped depends on all of them
+    labels = tuple(entry.label for entry in point.entries if entry.label in wanted & set(measured.records))
+    rounds = measured.rounds(labels)
+    more = min(max(rounds, ENOUGH_ROUNDS - rounds), MORE_AT_ONCE, MOST_ROUNDS - rounds)
+    if not rounds:
+        return None
+    if more <= 0:
+        return None
+    return Unsettled(point, measured, labels, more, measured.elapsed_seconds * more / rounds)
+
+
+def joined(before: Measured, more: Measured) -> Measured:
+    """A point with the rounds of another measurement of it added. Who failed this time keeps what it had."""
+    records = {label: _joined(record, more.records.get(label, {})) for label, record in before.records.items()}
+    seconds = before.elapsed_seconds + more.elapsed_seconds
+    return replace(before, records=records, elapsed_seconds=seconds, load=max(before.load, more.load))
+
+
+def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    longer = {
+        key: value + more[key]
+        for key, value in before.items()
+        if isinstance(value, list) and key.endswith(("_rounds", "_seconds")) and key in more
+    }
+    return {**before, **longer}

@@ -1,0 +1,116 @@
+"""What is kept in the repository: results, reports, and the page of all papers, in step with each other."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.conftest import FIGURE, tiny
+from xsift.cli import main
+from xsift.experiments.definition import load, names
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.looks import COLOURS, looks
+from xsift.experiments.papers import papers_page
+from xsift.experiments.runner import run
+from xsift.experiments.store import Store
+
+ROOT = Path(__file__).parents[2]
+
+HEADLINE = """
+[[headline]]
+says = "It is the smallest | of all."
+figure = "1"
+paper = "3 patterns"
+ours = '{patterns("Y", first)} to {patterns("Y", last)} patterns, {y("Y", last) / y("Y", last)} times'
+why = "Its documents are not ours."
+"""
+CLAIMS = """
+[[figure.claim]]
+says = "There are patterns."
+check = 'always(patterns("Y") > 0)'
+[[figure.claim]]
+says = "There are none."
+check = 'always(patterns("Y") == 0)'
+reason = 'There are {patterns("Y")}.'
+"""
+
+
+def test_a_run_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tiny(FIGURE + CLAIMS + HEADLINE), Store(tmp_path / "run"))
+    assert main(["experiment", "keep", str(tmp_path / "run"), "--root", str(tmp_path)]) == 2
+    assert "no folder docs" in capsys.readouterr().err
+    (tmp_path / "docs").mkdir()
+    assert main(["experiment", "keep", str(tmp_path / "run"), "--root", str(tmp_path)]) == 0
+    kept = json.loads((tmp_path / "results" / "tiny" / "verdicts.json").read_text(encoding="utf-8"))
+    assert [claim["verdict"] for claim in kept["claims"]] == ["holds", "does not hold"]
+    assert kept["headlines"][0]["ours"] == "3.00 to 6.00 patterns, 1.00 times"
+    page = (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert page == papers_page(tmp_path / "results")
+    assert "| [Tiny](#tiny) | 2 | 1 | 1 | 0 | 0 |" in page
+    assert "| It is the smallest \\| of all. | 3 patterns | 3.00 to 6.00 patterns, 1.00 times |" in page
+    assert "| There are none. | 1 | does not hold | There are 3.00 to 6.00. |" in page
+    assert (tmp_path / "docs" / "reports" / "tiny.html").exists()
+    assert json.loads((tmp_path / "results" / "tiny" / "machine.json").read_text(encoding="utf-8"))["scale"] == 1
+    (tmp_path / "docs" / "papers.md").unlink()
+    assert main(["experiment", "papers", "--root", str(tmp_path)]) == 0
+    assert (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8") == page
+
+
+def test_a_headline_names_a_figure_of_the_file() -> None:
+    with pytest.raises(ExperimentError, match="there is no figure '7'"):
+        tiny(FIGURE + HEADLINE.replace('figure = "1"', 'figure = "7"'))
+    with pytest.raises(ExperimentError, match="no series is called 'Z'"):
+        tiny(FIGURE + HEADLINE.replace('"Y"', '"Z"'))
+    with pytest.raises(ExperimentError, match="neither a number nor a row"):
+        tiny(FIGURE + CLAIMS.replace('{patterns("Y")}', '{patterns("Y", first) > 1}'))
+
+
+def test_the_page_of_the_papers_is_in_step_with_what_is_kept() -> None:
+    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == papers_page(ROOT / "results")
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_kept_is_of_the_definition_that_there_is(name: str) -> None:
+    """A claim that was reworded or added since has to be judged: `xsift experiment keep` does that."""
+    folder = ROOT / "results" / name
+    if not folder.is_dir():
+        pytest.skip("nothing is kept of it")
+    kept = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
+    experiment = load(name)
+    stated = [(figure.id, claim.says) for figure in experiment.figures for claim in figure.claims]
+    assert [(claim["figure"], claim["says"]) for claim in kept["claims"]] == stated
+    with open(folder / "figures.csv", encoding="utf-8", newline="") as lines:
+        measured = {row["figure"] for row in csv.DictReader(lines)}
+    assert measured <= {figure.id for figure in experiment.figures}
+    assert (ROOT / "docs" / "reports" / f"{name}.html").is_file()
+
+
+def test_every_look_is_one_series_own() -> None:
+    plots = [[f"{engine}, {size}k" for engine in "ABCDEFG"] for size in range(12)] + [["A, 0k", "G, 11k"]]
+    given = looks(plots)
+    assert len(set(given.values())) == len(given) == 7 * 12
+    for plot in plots:
+        assert len({given[label].colour for label in plot}) == len(plot)
+    many = looks([[str(number) for number in range(COLOURS + 3)]])
+    assert len(set(many.values())) == COLOURS + 3
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_two_series_of_a_definition_look_alike(name: str) -> None:
+    given = looks([[one.label for one in figure.series] for figure in load(name).figures])
+    assert len(set(given.values())) == len(given)
+    for figure in load(name).figures:
+        if len(figure.series) <= COLOURS:
+            assert len({given[one.label].colour for one in figure.series}) == len(figure.series), figure.id
+
+
+def test_reasons_of_our_definitions_are_filled_with_numbers_that_are_there() -> None:
+    """A reason names measures that its figure stores: no dash is left in what is kept."""
+    for path in sorted((ROOT / "results").glob("*/verdicts.json")):
+        for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
+            if claim["verdict"] in ("does not hold", "open"):
+                assert not re.search(r"(?<!\w)–(?!\w)", claim["reason"]), (path.parent.name, claim["says"])
