@@ -61,12 +61,15 @@ cdef class PatternView:
     cdef SFLabelTree suffixes
     cdef bint has_prefixes
     cdef bint has_suffixes
+    cdef bint has_assertions
     cdef vector[PathEntry] paths
     # Assertion (path, step), of all paths end to end: which pointer leads from the step's object to that of the step
     # before (the slot of the edge at the step's label, times two, plus the axis); the prefix label up to the step.
     cdef vector[int32_t] slots
     cdef vector[int32_t] prefix_labels        # empty without prefixes
     cdef vector[vector[int32_t]] free_blocks  # of `slots`, by length
+    # pack(prefix label, suffix label) -> path: an assertion has no more than one path. Unless it is not built.
+    cdef FlatMap[int32_t] assertions
     cdef vector[uint8_t] in_twig              # by path: whether a twig needs it, so that every match counts
     cdef int64_t version                      # changes with the index
 

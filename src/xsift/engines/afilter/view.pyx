@@ -119,12 +119,13 @@ cdef uint64_t labels_of(const vector[PathStep]& steps) noexcept nogil:
 cdef class PatternView:
     """AxisView with the trees that a deployment needs."""
 
-    def __cinit__(self, bint has_prefixes=False, bint has_suffixes=False):
+    def __cinit__(self, bint has_prefixes=False, bint has_suffixes=False, bint has_assertions=False):
         self.axes = AxisView()
         self.prefixes = PRLabelTree()
         self.suffixes = SFLabelTree()
         self.has_prefixes = has_prefixes
         self.has_suffixes = has_suffixes
+        self.has_assertions = has_assertions
 
     cdef int insert(self, int32_t path, const vector[PathStep]& steps) except -1:
         cdef int32_t length = <int32_t>steps.size()
@@ -248,16 +249,22 @@ cdef class PatternView:
             node.paths += 1
             if self.has_prefixes:
                 node.prefixes |= label_bit(self.prefix_of(path, step))
+            if self.has_assertions:
+                self.assertions.put(pack(self.prefix_of(path, step), label), path)
             label = node.parent
             step += 1
         return 0
 
     cdef int delete_suffixes(self, int32_t path) except -1:
         cdef int32_t label = self.paths[path].place
+        cdef int32_t step = self.paths[path].length - self.height_of(label)
         cdef int32_t above
         cdef SuffixNode* node
-        self.detach(label, path, self.paths[path].length - self.height_of(label))
+        self.detach(label, path, step)
         while label >= 0:
+            if self.has_assertions:
+                self.assertions.erase(pack(self.prefix_of(path, step), label))
+            step += 1
             node = &self.suffixes.nodes[label]
             above = node.parent
             node.paths -= 1
@@ -321,6 +328,8 @@ cdef class PatternView:
         node.twig_paths = self.in_twig[path]
         if self.has_prefixes:
             node.prefixes = label_bit(self.prefix_of(path, step))
+        if self.has_assertions:
+            self.assertions.put(pack(self.prefix_of(path, step), made), path)
         self.attach(made, path, step, required)
         return made
 
@@ -361,7 +370,7 @@ cdef class PatternView:
         if self.has_prefixes:
             sizes["PRLabel-tree"] = self.prefixes.memory() + self.prefix_labels.capacity() * 4
         if self.has_suffixes:
-            sizes["SFLabel-tree"] = self.suffixes.memory()
+            sizes["SFLabel-tree"] = self.suffixes.memory() + self.assertions.bytes()
         return sizes
 
     # What the tests look at.
