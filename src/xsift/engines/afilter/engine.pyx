@@ -167,7 +167,7 @@ cdef class AFilter(PathEngine):
             scratch.tuples = self._traversal(scratch, scratch.branch)
         return scratch
 
-    def _traversal(self, Scratch scratch, StackBranch branch):
+    def _traversal(self, AFilterScratch scratch, StackBranch branch):
         return TupleTraversal(self.view, branch, scratch, self.cache_bytes, self.cache == "failures",
                               self.deployment == "pre-suf-early")
 

@@ -1,10 +1,9 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.afilter.branch cimport StackBranch
-from xsift.engines.afilter.traverse cimport AgendaItem
-from xsift.engines.afilter.tuple_cache cimport TupleCache
+from xsift.engines.afilter.traverse cimport AFilterScratch, AgendaItem
+from xsift.engines.afilter.tuple_cache cimport TupleCache, TupleEntry
 from xsift.engines.afilter.view cimport PatternView
-from xsift.engines.base cimport Scratch
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef struct Candidate:
@@ -16,6 +15,12 @@ cdef struct Candidate:
     uint8_t outcome   # a Verdict
     uint8_t followed  # whether its pointer is
     uint8_t stopped   # whether objects further down the stack need not be tried
+
+cdef struct ServedPath:
+    # A path of a cluster that holds at an object, and where its tuples are in the ring of TupleCache.
+    int64_t position
+    int32_t path
+    int32_t count  # of tuples; NONE if they were not kept
 
 cdef struct TupleFrame:
     # A group of candidates, or a suffix label, at an object. There is a frame a step from the trigger on: a frame's
@@ -35,6 +40,14 @@ cdef struct TupleFrame:
     uint8_t mendable      # whether some child axis failed, so that an object further down may do better
     uint8_t whole         # whether no path of the cluster was removed before
 
+cdef struct PathState:
+    int32_t last_record   # the place of the path's last record,
+    uint32_t stamp        # if this is TupleTraversal.stamp
+    uint32_t found_at     # the trigger that found it last
+    uint32_t collected    # the frame for which its tuples were remembered last
+    uint8_t done          # no more of its tuples are wanted
+    uint8_t removed       # from its clusters
+
 cdef struct TupleState:
     uint32_t visited      # the trigger that came to the suffix label last
     int32_t done          # items of the suffix label of which every path is done
@@ -45,7 +58,7 @@ cdef class TupleTraversal:
     cdef PatternView view
     cdef StackBranch branch
     cdef TupleCache cache
-    cdef Scratch scratch              # owns the counts
+    cdef AFilterScratch scratch       # owns the counts
     cdef vector[int64_t]* counts
     cdef bint caches
     cdef bint early                   # unfolding; else it is late
@@ -53,27 +66,24 @@ cdef class TupleTraversal:
     cdef int64_t work                 # traversals and tuples in this document
     # Tuples as they are found, for this trigger: path, place of the path's record before or NONE, an element a step.
     cdef vector[int32_t] records
-    cdef vector[int32_t] last_record  # by path: the place of its last record,
-    cdef vector[uint32_t] stamps      # if this is `stamp`
-    cdef uint32_t stamp
-    cdef vector[int32_t] found        # paths that have tuples for this trigger, each once,
-    cdef vector[uint32_t] found_at    # by path: the trigger
+    cdef uint32_t stamp               # changes when they are given up
+    cdef vector[PathState] paths      # by path
+    cdef vector[int32_t] found        # paths that have tuples for this trigger, each once
     # The traversal at hand.
     cdef uint64_t missing             # one bit a label that is not on the branch, nor the object's own, hashed
     cdef vector[TupleFrame] frames
+    cdef vector[int32_t] elements     # of the frames' objects
     cdef vector[Candidate] candidates
     cdef vector[int32_t] order        # candidates that are followed, by slot
     cdef vector[int32_t] heads        # by slot: the first candidate, while they are joined
     cdef vector[int32_t] touched      # slots that have one
     cdef vector[AgendaItem] agenda
     cdef vector[TupleState] states    # by suffix label
-    cdef vector[uint8_t] is_done      # by path: no more of its tuples are wanted
-    cdef vector[uint8_t] is_removed   # by path
     cdef vector[int32_t] removed      # paths that are removed from their clusters, by frame
     cdef vector[int32_t] cluster      # paths of one cluster
     cdef vector[int32_t] pending      # suffix labels still to be looked into
-    cdef vector[uint32_t] collected   # by path: the frame for which its tuples were remembered last
-    cdef uint32_t collection          # counts such frames
+    cdef vector[ServedPath] held      # of the cluster, those that hold
+    cdef uint32_t collection          # counts the frames whose tuples were remembered
 
     cdef int begin(self) except -1 nogil
     cdef int begin_trigger(self, int32_t number) except -1 nogil
@@ -87,7 +97,10 @@ cdef class TupleTraversal:
     cdef int emit(self, int32_t path, const int32_t* first, int32_t steps) except -1 nogil
     cdef int forget_records(self) except -1 nogil
     cdef uint32_t serve(self, int32_t path, int32_t step, int32_t number) except? 255 nogil
-    cdef int remember(self, int32_t path, int32_t step, const TupleFrame* frame, uint32_t verdict) except -1 nogil
+    cdef const TupleEntry* remember(self, int32_t path, int32_t step, const TupleFrame* frame, uint32_t verdict
+                                    ) except? NULL nogil
+    cdef int push_frame(self, const TupleFrame* frame) except -1 nogil
+    cdef int pop_frame(self) noexcept nogil
     # Groups.
     cdef int enter_group(self, int32_t first, int32_t number) except -1 nogil
     cdef int follow_group(self) except -1 nogil
@@ -106,7 +119,8 @@ cdef class TupleTraversal:
     cdef bint is_served(self, bint visited) except -1 nogil
     cdef int list_cluster(self, int32_t label) except -1 nogil
     cdef int unfold(self) except -1 nogil
-    cdef int serve_all(self, const int32_t* paths, int32_t number) except -1 nogil
+    cdef bint serve_all(self, const ServedPath* paths, int32_t number) except -1 nogil
     cdef int look_into(self) except -1 nogil
     cdef int serve_one(self, int32_t path) except -1 nogil
+    cdef int remove(self, int32_t path) except -1 nogil
     cdef int put_back(self, int32_t top, int32_t first) noexcept nogil

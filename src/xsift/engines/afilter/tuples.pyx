@@ -33,26 +33,29 @@ from xsift.engines.afilter.cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNK
 from xsift.engines.afilter.labels cimport NONE, Link, SuffixNode, label_bit, single, slot_bit
 from xsift.engines.afilter.traverse cimport (
     CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
-    TUPLES, UNFOLDINGS, AgendaItem,
+    TUPLES, UNFOLDINGS, AFilterScratch, AgendaItem, traverse,
 )
 from xsift.engines.afilter.tuple_cache cimport TupleCache, TupleEntry
 from xsift.engines.afilter.view cimport PatternView, Trigger
-from xsift.engines.base cimport Scratch
 from xsift.native.tables cimport pack
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from xsift.errors import EngineError
+import os
+cdef int LOOK_INTO = int(os.environ.get("LI", "1000000"))
+cdef int POL = int(os.environ.get("POL", "0"))
 
 cdef enum:
     RECORD = 2              # numbers of a record before its elements
     MOST_RECORDED = 1 << 18 # numbers in records; then they are given up
     GAVE_UP = -1
+    SERVED = sizeof(ServedPath) // sizeof(int32_t)
 
 
 cdef class TupleTraversal:
     """The traversal of all paths from one trigger after the other."""
 
-    def __cinit__(self, PatternView view not None, StackBranch branch not None, Scratch scratch not None, cache_bytes,
+    def __cinit__(self, PatternView view not None, StackBranch branch not None, AFilterScratch scratch not None, cache_bytes,
                   bint failures_only, bint early):
         self.view = view
         self.branch = branch
@@ -64,7 +67,6 @@ cdef class TupleTraversal:
 
     cdef int begin(self) except -1 nogil:
         """A new document begins, perhaps after the last one broke off in the middle."""
-        cdef size_t paths = self.view.paths.size()
         if self.removed.size() or self.stamp >> 31 or self.collection >> 31:
             self.dirty = True
         self.give_up_trigger()
@@ -74,18 +76,9 @@ cdef class TupleTraversal:
             self.dirty = False
             self.stamp = 0
             self.collection = 0
-            self.stamps.clear()
-            self.found_at.clear()
-            self.is_done.clear()
-            self.is_removed.clear()
-            self.collected.clear()
+            self.paths.clear()
             self.states.clear()
-        self.last_record.resize(paths, 0)
-        self.stamps.resize(paths, 0)
-        self.found_at.resize(paths, 0)
-        self.is_done.resize(paths, 0)
-        self.is_removed.resize(paths, 0)
-        self.collected.resize(paths, 0)
+        self.paths.resize(self.view.paths.size(), PathState(0, 0, 0, 0, 0, 0))
         self.states.resize(self.view.suffixes.nodes.size(), TupleState(0, 0, 0))
         return 0
 
@@ -121,6 +114,7 @@ cdef class TupleTraversal:
     cdef int give_up_trigger(self) except -1 nogil:
         """Leaves the traversal at hand as if it had never begun."""
         self.frames.clear()
+        self.elements.clear()
         self.candidates.clear()
         self.order.clear()
         self.agenda.clear()
@@ -160,29 +154,42 @@ cdef class TupleTraversal:
 
     cdef int emit(self, int32_t path, const int32_t* first, int32_t steps) except -1 nogil:
         """A tuple: elements of the first so many steps, then those of the frames."""
+        cdef PathState* state = &self.paths[path]
         cdef size_t at = self.records.size()
         cdef size_t height = self.frames.size()
+        cdef const int32_t* element = self.elements.data() + height
         cdef size_t i
         cdef int32_t* to
-        if self.is_done[path]:
+        if state.done:
             return 0
         self.records.resize(at + RECORD + steps + height)
         to = self.records.data() + at
         to[0] = path
-        to[1] = self.last_record[path] if self.stamps[path] == self.stamp else <int32_t>NONE
-        self.last_record[path] = <int32_t>at
-        self.stamps[path] = self.stamp
+        to[1] = state.last_record if state.stamp == self.stamp else <int32_t>NONE
+        state.last_record = <int32_t>at
+        state.stamp = self.stamp
         to += RECORD
         for i in range(<size_t>steps):
             to[i] = first[i]
         to += steps
         for i in range(height):
-            to[i] = self.branch.objects[self.frames[height - 1 - i].object].element
+            element -= 1
+            to[i] = element[0]
         self.work += 1
         self.counts[0][TUPLES] += 1
-        if self.found_at[path] != self.branch.clock:
-            self.found_at[path] = self.branch.clock
+        if state.found_at != self.branch.clock:
+            state.found_at = self.branch.clock
             self.found.push_back(path)
+        return 0
+
+    cdef int push_frame(self, const TupleFrame* frame) except -1 nogil:
+        self.frames.push_back(frame[0])
+        self.elements.push_back(self.branch.objects[frame.object].element)
+        return 0
+
+    cdef int pop_frame(self) noexcept nogil:
+        self.frames.pop_back()
+        self.elements.pop_back()
         return 0
 
     cdef int forget_records(self) except -1 nogil:
@@ -214,20 +221,27 @@ cdef class TupleTraversal:
                 self.emit(path, numbers + i * step, step)
         return entry.verdict & 3
 
-    cdef int remember(self, int32_t path, int32_t step, const TupleFrame* frame, uint32_t verdict) except -1 nogil:
-        """Enters what a frame found out about a path: its tuples up to the step, or that there are none."""
+    cdef const TupleEntry* remember(self, int32_t path, int32_t step, const TupleFrame* frame, uint32_t verdict
+                                    ) except? NULL nogil:
+        """Enters what a frame found out about a path: its tuples up to the step, or that there are none.
+
+        Returns the entry, unless it was not kept.
+        """
         cdef StackObject* object = &self.branch.objects[frame.object]
         cdef int32_t prefix = self.view.prefix_of(path, step)
+        cdef const TupleEntry* known
         cdef int32_t count = 0
         cdef int evicted
         cdef int32_t at
         cdef int32_t* to
-        if self.is_done[path] or (verdict == SUCCESS and frame.records_from == GAVE_UP):
-            return 0
-        if object.cached & label_bit(prefix) and self.cache.find(prefix, object.element) != NULL:
-            return 0
+        if self.paths[path].done or (verdict == SUCCESS and frame.records_from == GAVE_UP):
+            return NULL
+        if object.cached & label_bit(prefix):
+            known = self.cache.find(prefix, object.element)
+            if known != NULL:
+                return known
         if verdict == SUCCESS:
-            at = self.last_record[path]
+            at = self.paths[path].last_record
             while at >= frame.records_from:
                 count += 1
                 at = self.records[at + 1]
@@ -235,15 +249,15 @@ cdef class TupleTraversal:
         self.counts[0][CACHE_EVICTIONS] += evicted
         if verdict == SUCCESS:
             if to == NULL:
-                return 0
-            at = self.last_record[path]
+                return NULL
+            at = self.paths[path].last_record
             while count > 0:
                 count -= 1
                 memcpy(to + count * step, &self.records[at + RECORD], step * sizeof(int32_t))
                 at = self.records[at + 1]
             self.cache.note_prefix(frame.object, prefix)
         object.cached |= label_bit(prefix)
-        return 0
+        return self.cache.find(prefix, object.element)
 
     # Groups of candidates.
 
@@ -268,12 +282,12 @@ cdef class TupleTraversal:
         frame.next = frame.order_from
         frame.lower = NONE
         frame.records_from = <int32_t>self.records.size()
-        self.frames.push_back(frame)
+        self.push_frame(&frame)
         self.work += 1
         self.counts[0][TRAVERSALS] += 1
         for i in range(first, <int32_t>self.candidates.size()):
             candidate = &self.candidates[i]
-            if self.is_done[candidate.path]:
+            if self.paths[candidate.path].done:
                 continue
             step = self.view.paths[candidate.path].length - height
             candidate.slot = self.view.slot_of(candidate.path, step)
@@ -368,10 +382,10 @@ cdef class TupleTraversal:
         cdef uint32_t outcome = HOPELESS
         cdef const Candidate* candidate
         cdef int32_t i
-        self.frames.pop_back()
+        self.pop_frame()
         for i in range(frame.first, <int32_t>self.candidates.size()):
             candidate = &self.candidates[i]
-            if candidate.followed and self.caches and height > 1:
+            if candidate.followed and self.caches and height > 1 and not POL & 1:
                 self.remember(candidate.path, self.view.paths[candidate.path].length - height, &frame,
                               candidate.outcome)
             if asked_by_label:
@@ -397,11 +411,19 @@ cdef class TupleTraversal:
 
     cdef int come_to(self, int32_t target, int32_t number) except -1 nogil:
         """Comes to an object with a suffix label, or with a path whose suffix no other has."""
-        cdef int32_t first
+        cdef int32_t first, path, step
+        cdef uint32_t verdict
         if target >= 0:
             return self.enter_cluster(target, number)
         first = <int32_t>self.candidates.size()
-        self.add_candidate(single(target), NONE)
+        path = single(target)
+        step = self.view.paths[path].length - <int32_t>self.frames.size() - 1
+        if step > 0:  # most fail, and that is found out at less cost without frames
+            verdict = traverse(self.view, self.scratch, path, step, number, 1, 0)
+            if verdict != SUCCESS:
+                self.report(verdict)
+                return 0
+        self.add_candidate(path, NONE)
         return self.enter_group(first, number)
 
     cdef int enter_cluster(self, int32_t label, int32_t number) except -1 nogil:
@@ -427,20 +449,20 @@ cdef class TupleTraversal:
         made.held = 0
         made.mendable = 0
         made.whole = state.removed == 0
-        self.frames.push_back(made)
+        self.push_frame(&made)
         # Unless the label was visited since the object was pushed, it was never followed from there.
         visited = state.visited > object.made_at
         state.visited = self.branch.clock
         if self.caches and self.frames.size() > 1 and self.is_served(visited):
             return 0
         frame = &self.frames.back()
-        if node.rooted[0] >= 0 and not self.is_removed[node.rooted[0]]:
+        if node.rooted[0] >= 0 and not self.paths[node.rooted[0]].removed:
             if object.depth == 1:
                 frame.held = 1
                 self.emit(node.rooted[0], NULL, 0)
             else:
                 frame.mendable = 1
-        if node.rooted[1] >= 0 and not self.is_removed[node.rooted[1]]:
+        if node.rooted[1] >= 0 and not self.paths[node.rooted[1]].removed:
             frame.held = 1
             self.emit(node.rooted[1], NULL, 0)
         if (node.child_slots & object.parent_slots) or (node.descendant_slots & object.reached_slots):
@@ -491,7 +513,7 @@ cdef class TupleTraversal:
             if not link.slot & 1 and link.slot >> 1 != source.parents[0] and link.slot >> 1 != source.parents[1]:
                 frame.mendable = 1
                 continue
-            if link.target < 0 and self.is_removed[single(link.target)]:
+            if link.target < 0 and self.paths[single(link.target)].removed:
                 self.counts[0][TRAVERSALS_PRUNED] += 1
                 continue
             self.agenda.push_back(AgendaItem(link.target, object, link.slot & 1))
@@ -534,18 +556,20 @@ cdef class TupleTraversal:
         self.put_back(frame.label, frame.removed_from)
         if self.caches and self.frames.size() > 1:
             self.collect(&frame, verdict)
-        self.frames.pop_back()
+        self.pop_frame()
         self.report(verdict)
         return 0
 
     cdef int collect(self, const TupleFrame* frame, uint32_t verdict) except -1 nogil:
         """Enters into PRCache what a frame found out about its cluster."""
         cdef int32_t height = <int32_t>self.frames.size()
-        cdef size_t at
+        cdef int64_t size = 0
+        cdef const TupleEntry* entry
         cdef int32_t path, step
         cdef int evicted
         cdef int32_t* to
-        self.cluster.clear()
+        cdef size_t at
+        self.held.clear()
         if verdict == SUCCESS:
             if frame.records_from == GAVE_UP or self.cache.failures_only:
                 return 0
@@ -553,21 +577,28 @@ cdef class TupleTraversal:
             at = frame.records_from
             while at < self.records.size():
                 path = self.records[at]
-                if self.collected[path] != self.collection:
-                    self.collected[path] = self.collection
-                    self.cluster.push_back(path)
-                    step = self.view.paths[path].length - height
-                    if step > 0:
-                        self.remember(path, step, frame, SUCCESS)
                 at += RECORD + self.view.paths[path].length
+                if self.paths[path].collected == self.collection:
+                    continue
+                self.paths[path].collected = self.collection
+                step = self.view.paths[path].length - height
+                if step == 0:
+                    self.held.push_back(ServedPath(0, path, 0))
+                else:
+                    entry = self.remember(path, step, frame, SUCCESS)
+                    if entry == NULL:
+                        self.held.push_back(ServedPath(0, path, NONE))
+                    else:
+                        self.held.push_back(ServedPath(entry.position, path, entry.count))
             if self.early:
                 return 0  # its paths are looked up one by one
+            size = self.held.size() * SERVED
         if frame.whole:
             to = self.cache.put(self.branch, CLUSTER | frame.label, frame.object, verdict,
-                                <int32_t>self.cluster.size(), self.cluster.size(), &evicted)
+                                <int32_t>self.held.size(), size, &evicted)
             self.counts[0][CACHE_EVICTIONS] += evicted
             if to != NULL:
-                memcpy(to, self.cluster.data(), self.cluster.size() * sizeof(int32_t))
+                memcpy(to, self.held.data(), self.held.size() * sizeof(ServedPath))
         return 0
 
     cdef bint is_served(self, bint visited) except -1 nogil:
@@ -584,7 +615,7 @@ cdef class TupleTraversal:
             self.counts[0][CACHE_HITS] += entry != NULL
         if entry != NULL:
             verdict = entry.verdict & 3
-            served = verdict != SUCCESS or self.serve_all(self.cache.numbers(entry), entry.count)
+            served = verdict != SUCCESS or self.serve_all(<const ServedPath*>self.cache.numbers(entry), entry.count)
         elif object.cached & node.prefixes:
             if self.early:
                 self.unfold()
@@ -594,7 +625,7 @@ cdef class TupleTraversal:
         if served:
             self.counts[0][TRAVERSALS_PRUNED] += 1
             self.put_back(frame.label, frame.removed_from)
-            self.frames.pop_back()
+            self.pop_frame()
             self.report(verdict)
         return served
 
@@ -629,7 +660,7 @@ cdef class TupleTraversal:
         cdef TupleFrame frame = self.frames.back()
         cdef int32_t first = <int32_t>self.candidates.size()
         cdef size_t i
-        self.frames.pop_back()
+        self.pop_frame()
         self.counts[0][UNFOLDINGS] += 1
         self.list_cluster(frame.label)
         for i in range(self.cluster.size()):
@@ -641,15 +672,36 @@ cdef class TupleTraversal:
 
     # Late unfolding.
 
-    cdef int serve_all(self, const int32_t* paths, int32_t number) except -1 nogil:
-        """Serves the paths of the last frame's cluster that hold. Returns whether PRCache has them all; if not, those
-        that it has are removed."""
-        cdef int32_t i
-        cdef bint all_served = True
+    cdef bint serve_all(self, const ServedPath* paths, int32_t number) except -1 nogil:
+        """Serves the paths of the last frame's cluster that hold. Returns whether PRCache still has the tuples of all;
+        if not, those that it has are removed."""
+        cdef int32_t height = <int32_t>self.frames.size()
+        cdef int64_t oldest = self.cache.written - <int64_t>self.cache.ring.size()
+        cdef const int32_t* ring = self.cache.ring.data()
+        cdef const int32_t* tuples
+        cdef const PathState* state
+        cdef bint all_there = True
+        cdef int32_t i, k, step
+        cdef ServedPath served
         for i in range(number):
-            if not self.is_removed[paths[i]] and not self.is_done[paths[i]]:
-                all_served &= self.serve_one(paths[i]) != 0
-        return all_served
+            memcpy(&served, &paths[i], sizeof(served))  # the ring aligns to 4 bytes only
+            all_there &= served.count == 0 or (served.count > 0 and served.position >= oldest)
+        for i in range(number):
+            memcpy(&served, &paths[i], sizeof(served))
+            state = &self.paths[served.path]
+            if state.removed or state.done or served.count < 0 or (served.count and served.position < oldest):
+                continue
+            if served.count == 0:
+                self.emit(served.path, NULL, 0)
+            else:
+                step = self.view.paths[served.path].length - height
+                tuples = ring + served.position % <int64_t>self.cache.ring.size()
+                for k in range(served.count):
+                    self.emit(served.path, tuples + k * step, step)
+            if not all_there:
+                self.remove(served.path)
+        self.frames.back().held = 1
+        return all_there
 
     cdef int look_into(self) except -1 nogil:
         """Serves and removes paths of the last frame's cluster that PRCache has. Returns a verdict if these are all."""
@@ -660,16 +712,18 @@ cdef class TupleTraversal:
         cdef size_t i
         if <int32_t>self.cache.prefixes_at.size() > frame.object:
             prefixes = &self.cache.prefixes_at[frame.object]
+        if min(<size_t>node.paths, prefixes.size() if prefixes != NULL else 0) > LOOK_INTO:
+            return UNKNOWN
         if self.view.has_assertions and prefixes != NULL and prefixes.size() < <size_t>node.paths:
             for i in range(prefixes.size()):
                 path = self.view.assertions.get(pack(prefixes[0][i], frame.label), NONE)
-                if path >= 0 and not self.is_removed[path] and not self.is_done[path]:
+                if path >= 0 and not self.paths[path].removed and not self.paths[path].done:
                     self.serve_one(path)
         else:
             self.list_cluster(frame.label)
             for i in range(self.cluster.size()):
                 path = self.cluster[i]
-                if not self.is_removed[path] and not self.is_done[path] \
+                if not self.paths[path].removed and not self.paths[path].done \
                         and self.view.paths[path].length > <int32_t>self.frames.size():
                     self.serve_one(path)
         if frame.whole and <int32_t>self.removed.size() - frame.removed_from == node.paths:
@@ -681,7 +735,6 @@ cdef class TupleTraversal:
         cdef TupleFrame* frame = &self.frames.back()
         cdef int32_t step = self.view.paths[path].length - <int32_t>self.frames.size()
         cdef uint32_t verdict = SUCCESS
-        cdef int32_t label
         if step > 0:
             verdict = self.serve(path, step, frame.object)
             if verdict == UNKNOWN:
@@ -692,21 +745,27 @@ cdef class TupleTraversal:
             frame.held = 1
         elif verdict == FAILED:
             frame.mendable = 1
-        self.counts[0][REMOVALS] += 1
-        self.is_removed[path] = 1
+        self.remove(path)
+        return 1
+
+    cdef int remove(self, int32_t path) except -1 nogil:
+        """Removes a path from the clusters of all longer suffixes than the last frame's."""
+        cdef int32_t top = self.frames.back().label
+        cdef int32_t label = self.view.paths[path].place
         self.removed.push_back(path)
-        label = self.view.paths[path].place
-        while label != frame.label:
+        self.counts[0][REMOVALS] += 1
+        self.paths[path].removed = 1
+        while label != top:
             self.states[label].removed += 1
             label = self.view.suffixes.nodes[label].parent
-        return 1
+        return 0
 
     cdef int put_back(self, int32_t top, int32_t first) noexcept nogil:
         """Undoes the removals from `first` on, which were made at the suffix label `top`."""
         cdef int32_t label
         while <int32_t>self.removed.size() > first:
             label = self.view.paths[self.removed.back()].place
-            self.is_removed[self.removed.back()] = 0
+            self.paths[self.removed.back()].removed = 0
             self.removed.pop_back()
             while label != top:
                 self.states[label].removed -= 1
@@ -718,9 +777,9 @@ cdef class TupleTraversal:
     cdef int set_done(self, int32_t path) except -1 nogil:
         """No more tuples of this path, in this document. Suffix labels of which all paths are done are not followed."""
         cdef int32_t label
-        if self.is_done[path]:
+        if self.paths[path].done:
             return 0
-        self.is_done[path] = 1
+        self.paths[path].done = 1
         self.dirty = True
         label = self.view.paths[path].place if self.view.has_suffixes else NONE
         while label >= 0:
@@ -734,11 +793,10 @@ cdef class TupleTraversal:
         """Bytes held, PRCache not counted."""
         return (self.frames.capacity() * sizeof(TupleFrame) + self.candidates.capacity() * sizeof(Candidate)
                 + self.agenda.capacity() * sizeof(AgendaItem) + self.states.capacity() * sizeof(TupleState)
-                + self.is_done.capacity() + self.is_removed.capacity() + 4 * (
-                    self.records.capacity() + self.last_record.capacity() + self.stamps.capacity()
-                    + self.found.capacity() + self.found_at.capacity() + self.order.capacity()
-                    + self.heads.capacity() + self.touched.capacity() + self.removed.capacity()
-                    + self.cluster.capacity() + self.pending.capacity() + self.collected.capacity()))
+                + self.paths.capacity() * sizeof(PathState) + self.held.capacity() * sizeof(ServedPath) + 4 * (
+                    self.records.capacity() + self.elements.capacity() + self.found.capacity()
+                    + self.order.capacity() + self.heads.capacity() + self.touched.capacity()
+                    + self.removed.capacity() + self.cluster.capacity() + self.pending.capacity()))
 
 
 cdef class PathTuples:
@@ -818,7 +876,7 @@ cdef class PathTuples:
         cdef int32_t path
         while self.next_record < traversal.records.size():
             path = traversal.records[self.next_record]
-            if not traversal.is_done[path]:
+            if not traversal.paths[path].done:
                 return True
             self.next_record += RECORD + traversal.view.paths[path].length
         if 0 <= most < traversal.work:
