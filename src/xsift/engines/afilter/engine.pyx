@@ -45,6 +45,7 @@ takes a third of its time.
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport END, EventSource, condition_symbol
+from xsift.engines.afilter.arrangement cimport arrange_if_needed
 from xsift.engines.afilter.branch cimport StackBranch
 from xsift.engines.afilter.labels cimport label_bit
 from xsift.engines.afilter.suffix cimport settle, trigger_check_suffixes
@@ -127,7 +128,8 @@ cdef class AFilter(PathEngine):
                 self.view.mark_twig(path, False)
 
     cdef int insert_path(self, int32_t path) except -1:
-        return self.view.insert(path, self.path_steps[path])
+        self.view.insert(path, self.path_steps[path])
+        return arrange_if_needed(self.view)
 
     cdef int delete_path(self, int32_t path) except -1:
         return self.view.delete(path, self.path_steps[path])
@@ -192,8 +194,8 @@ cdef class AFilter(PathEngine):
         scratch.trigger += 1
         scratch.first_trigger = scratch.trigger
         scratch.branch.clock = scratch.trigger
-        scratch.path_at.resize(self.path_steps.size(), 0)
-        scratch.is_removed.resize(self.path_steps.size(), 0)
+        scratch.path_at.resize(self.view.paths.size(), 0)
+        scratch.is_removed.resize(self.view.paths.size(), 0)
         scratch.states.resize(self.view.suffixes.nodes.size(), SuffixState(0, 0, 0, 0))
         scratch.by_tuples = scratch.tuples is not None
         if scratch.by_tuples:
@@ -241,7 +243,7 @@ cdef class AFilter(PathEngine):
         scratch.counts[PATHS_MATCHED] += scratch.found.size()
         for i in range(scratch.found.size()):
             path = scratch.found[i]
-            self.path_matched(scratch, path)
+            self.path_matched(scratch, self.view.names[path])
             if self.view.has_suffixes and not self.view.in_twig[path]:
                 settle(self.view, scratch, path)
         scratch.found.clear()
@@ -258,7 +260,7 @@ cdef class AFilter(PathEngine):
         scratch.counts[PATHS_MATCHED] += traversal.found.size()
         for i in range(traversal.found.size()):
             scratch.path_at[traversal.found[i]] = scratch.trigger
-            self.path_matched(scratch, traversal.found[i])
+            self.path_matched(scratch, self.view.names[traversal.found[i]])
         return True
 
     # Path-tuples.
@@ -287,7 +289,7 @@ cdef class AFilter(PathEngine):
         scratch = AFilterScratch(self.branches)
         scratch.counts.assign(len(self.counter_names), 0)
         return PathTuples(self._traversal(scratch, scratch.branch), document,
-                          {key: self.pattern_path[key] for key in keys}, steps)
+                          {key: self.view.numbers[self.pattern_path[key]] for key in keys}, steps)
 
     # What the structures look like, in the paper's terms. Labels are symbols, 0 is `*`, -1 is q_root; paths are
     # numbered as they were first added.

@@ -453,6 +453,7 @@ cdef class TupleTraversal:
         # Unless the label was visited since the object was pushed, it was never followed from there.
         visited = state.visited > object.made_at
         state.visited = self.branch.clock
+        self.frames.back().target2 = visited
         if self.caches and self.frames.size() > 1 and self.is_served(visited):
             return 0
         frame = &self.frames.back()
@@ -554,7 +555,7 @@ cdef class TupleTraversal:
         cdef TupleFrame frame = self.frames.back()
         cdef uint32_t verdict = SUCCESS if frame.held else (FAILED if frame.mendable else HOPELESS)
         self.put_back(frame.label, frame.removed_from)
-        if self.caches and self.frames.size() > 1:
+        if self.caches and self.frames.size() > 1 and (not POL & 2 or frame.target2):
             self.collect(&frame, verdict)
         self.pop_frame()
         self.report(verdict)
