@@ -45,21 +45,26 @@ takes a third of its time.
 from libcpp.vector cimport vector
 
 from xsift.document.events cimport END, EventSource, condition_symbol
+from xsift.engines.afilter.arrangement cimport arrange_if_needed
+from xsift.engines.afilter.branch cimport StackBranch
 from xsift.engines.afilter.labels cimport label_bit
 from xsift.engines.afilter.suffix cimport settle, trigger_check_suffixes
 from xsift.engines.afilter.traverse cimport (
     PATHS_MATCHED, AFilterScratch, AgendaItem, Frame, SuffixState, trigger_check,
 )
+from xsift.engines.afilter.tuples cimport TupleTraversal
 from xsift.engines.afilter.view cimport PatternView
 from xsift.engines.base cimport Scratch
 from xsift.engines.paths cimport PathEngine
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint32_t
 from xsift.xpath.pattern cimport Pattern
 
+from xsift.engines.afilter.cache import NO_LIMIT
 from xsift.engines.afilter.tuples import PathTuples
 from xsift.errors import EngineError
 
 DEFAULT_CACHE_BYTES = 1 << 26
+DEFAULT_TUPLE_STEPS = 1 << 28
 
 
 cdef class AFilter(PathEngine):
@@ -71,27 +76,40 @@ cdef class AFilter(PathEngine):
     wins = "large sets of paths with many `*` and `//`; when memory is short; path-tuples"
     caveat = "paths of twigs are matched again at every element where they end"
     options = {
+        "results": ("filters", "tuples"),
         "deployment": ("pre-suf-late", "pre-suf-early", "pre-ns", "nc-suf", "nc-ns"),
         "cache": ("all", "failures"),
         "cache_bytes": (DEFAULT_CACHE_BYTES, 0, None),  # any number; for each thread; None is unlimited
+        "tuple_steps": (DEFAULT_TUPLE_STEPS, 0, None),  # any number; for each document; None is unlimited
     }
     counter_names = ("triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache evictions",
-                     "unfoldings", "removals", "traversals pruned", "paths matched")
+                     "unfoldings", "removals", "traversals pruned", "paths matched", "tuples")
 
     cdef PatternView view
+    cdef readonly str results
     cdef readonly str deployment
     cdef readonly str cache
     cdef readonly object cache_bytes
+    cdef readonly object tuple_steps
+    cdef int64_t most_work              # tuple_steps as a number
 
     def __init__(self, **options):
+        self.results = self._option(options, "results")
         self.deployment = self._option(options, "deployment")
         self.cache = self._option(options, "cache")
-        self.cache_bytes = options.pop("cache_bytes", DEFAULT_CACHE_BYTES)
-        if self.cache_bytes is not None and (type(self.cache_bytes) is not int or self.cache_bytes < 0):
-            raise EngineError("bad-option", f"engine {self.name!r}: cache_bytes={self.cache_bytes!r}",
-                              hint="a number of bytes from 0 on, or None for no limit")
+        self.cache_bytes = self._number(options, "cache_bytes", "a number of bytes")
+        self.tuple_steps = self._number(options, "tuple_steps", "a number of traversals and tuples")
+        self.most_work = NO_LIMIT if self.tuple_steps is None else min(self.tuple_steps, NO_LIMIT)
         self._no_options(options)
-        self.view = PatternView(self.deployment.startswith("pre"), "suf" in self.deployment)
+        self.view = PatternView(self.deployment.startswith("pre"), "suf" in self.deployment,
+                                self.results == "tuples" and self.deployment == "pre-suf-late")
+
+    def _number(self, options, name, what):
+        value = options.pop(name, self.options[name][0])
+        if value is not None and (type(value) is not int or value < 0):
+            raise EngineError("bad-option", f"engine {self.name!r}: {name}={value!r}",
+                              hint=f"{what} from 0 on, or None for no limit")
+        return value
 
     # The index.
 
@@ -110,13 +128,15 @@ cdef class AFilter(PathEngine):
                 self.view.mark_twig(path, False)
 
     cdef int insert_path(self, int32_t path) except -1:
-        return self.view.insert(path, self.path_steps[path])
+        self.view.insert(path, self.path_steps[path])
+        return arrange_if_needed(self.view)
 
     cdef int delete_path(self, int32_t path) except -1:
         return self.view.delete(path, self.path_steps[path])
 
     def memory(self):
         cdef AFilterScratch scratch
+        cdef TupleTraversal traversal
         sizes = PathEngine.memory(self)
         sizes.update(self.view.memory())
         sizes["run-time StackBranch"] = 0
@@ -132,12 +152,25 @@ cdef class AFilter(PathEngine):
                     + scratch.removed.capacity() + scratch.cluster.capacity() + scratch.pending.capacity()))
             if self.view.has_prefixes:
                 sizes["run-time PRCache"] += scratch.cache.memory()
+            traversal = scratch.tuples
+            if traversal is not None:
+                sizes["run-time marks"] += traversal.memory()
+                if self.view.has_prefixes:
+                    sizes["run-time PRCache"] += traversal.cache.memory()
         return sizes
 
     # The run.
 
     cdef Scratch new_scratch(self):
-        return AFilterScratch(self.branches, self.cache_bytes, self.cache == "failures", self.view.has_prefixes,
+        cdef AFilterScratch scratch = AFilterScratch(
+            self.branches, self.cache_bytes, self.cache == "failures", self.view.has_prefixes,
+            self.deployment == "pre-suf-early")
+        if self.results == "tuples":
+            scratch.tuples = self._traversal(scratch, scratch.branch)
+        return scratch
+
+    def _traversal(self, AFilterScratch scratch, StackBranch branch):
+        return TupleTraversal(self.view, branch, scratch, self.cache_bytes, self.cache == "failures",
                               self.deployment == "pre-suf-early")
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
@@ -156,12 +189,17 @@ cdef class AFilter(PathEngine):
             scratch.path_at.clear()
             scratch.is_removed.clear()
             scratch.states.clear()
+            if scratch.tuples is not None:
+                (<TupleTraversal>scratch.tuples).dirty = True
         scratch.trigger += 1
         scratch.first_trigger = scratch.trigger
         scratch.branch.clock = scratch.trigger
-        scratch.path_at.resize(self.path_steps.size(), 0)
-        scratch.is_removed.resize(self.path_steps.size(), 0)
+        scratch.path_at.resize(self.view.paths.size(), 0)
+        scratch.is_removed.resize(self.view.paths.size(), 0)
         scratch.states.resize(self.view.suffixes.nodes.size(), SuffixState(0, 0, 0, 0))
+        scratch.by_tuples = scratch.tuples is not None
+        if scratch.by_tuples:
+            (<TupleTraversal>scratch.tuples).begin()
         return 0
 
     cdef int feed(self, Scratch scratch, const int32_t* codes, size_t number) except -1 nogil:
@@ -195,6 +233,8 @@ cdef class AFilter(PathEngine):
         cdef int32_t path
         scratch.trigger += 1
         scratch.branch.clock = scratch.trigger
+        if scratch.by_tuples and self.check_tuples(scratch, <TupleTraversal>scratch.tuples, object):
+            return 0
         scratch.missing = ~(scratch.branch.labels | label_bit(scratch.branch.objects[object].label))
         if self.view.has_suffixes:
             trigger_check_suffixes(self.view, scratch, object)
@@ -203,32 +243,53 @@ cdef class AFilter(PathEngine):
         scratch.counts[PATHS_MATCHED] += scratch.found.size()
         for i in range(scratch.found.size()):
             path = scratch.found[i]
-            self.path_matched(scratch, path)
+            self.path_matched(scratch, self.view.names[path])
             if self.view.has_suffixes and not self.view.in_twig[path]:
                 settle(self.view, scratch, path)
         scratch.found.clear()
         return 0
 
+    cdef bint check_tuples(self, AFilterScratch scratch, TupleTraversal traversal, int32_t object) except -1 nogil:
+        """TriggerCheck that finds every tuple. Returns False if that was given up: it takes too many steps."""
+        cdef size_t i
+        traversal.begin_trigger(object)
+        while traversal.go_on():
+            if traversal.work > self.most_work:
+                scratch.by_tuples = False
+                return False
+        scratch.counts[PATHS_MATCHED] += traversal.found.size()
+        for i in range(traversal.found.size()):
+            scratch.path_at[traversal.found[i]] = scratch.trigger
+            self.path_matched(scratch, self.view.names[traversal.found[i]])
+        return True
+
     # Path-tuples.
 
-    def tuples(self, EventSource document not None, int key, limit=None):
-        """Every instantiation of a linear pattern: an iterator of tuples, one element number a step, no conditions.
+    def tuples(self, EventSource document not None, keys=None, steps=None):
+        """Every instantiation of linear patterns: an iterator of pairs of a pattern's key and a tuple, one element
+        number a step, no conditions. All linear patterns, unless `keys` are given.
 
-        They come as they are found: by last element in document order, then from inner to outer ancestors. Their
-        number can be exponential in the steps; `limit` ends the iteration after that many. Nothing may be added to
-        or removed from the engine meanwhile.
+        They come as they are found, by last element in document order, and memory is bounded. Their number can be
+        exponential in the steps of a pattern: the iterator's `enough(key)` ends those of one pattern, and `steps` ends
+        the iteration after so many traversals and tuples (then its `exhausted` is True). Nothing may be added to or
+        removed from the engine meanwhile.
         """
-        cdef int32_t path
-        if not 0 <= key < <int>self.pattern_path.size() or self.pattern_path[key] == -2:
-            raise EngineError("unknown-key", f"engine {self.name!r} has no pattern with key {key}")
-        if limit is not None and limit < 0:
-            raise EngineError("bad-limit", f"limit={limit!r}", hint="a number from 0 on, or None for no limit")
-        path = self.pattern_path[key]
-        if path < 0:
-            raise EngineError("not-linear", f"engine {self.name!r} gives tuples of linear patterns; {key} is a twig",
-                              hint="ask the reference engine's evaluation")
-        return PathTuples(self.view, path, [step.symbol for step in self.path_steps[path]],
-                          self.path_steps[path].back().is_condition, document, limit)
+        cdef AFilterScratch scratch
+        cdef int32_t key
+        if keys is None:
+            keys = [key for key in range(<int32_t>self.pattern_path.size()) if self.pattern_path[key] >= 0]
+        for key in keys:
+            if not 0 <= key < <int32_t>self.pattern_path.size() or self.pattern_path[key] == -2:
+                raise EngineError("unknown-key", f"engine {self.name!r} has no pattern with key {key}")
+            if self.pattern_path[key] < 0:
+                raise EngineError("not-linear", f"engine {self.name!r} gives tuples of linear patterns; {key} is a twig",
+                                  hint="ask the reference engine's evaluation")
+        if steps is not None and steps < 0:
+            raise EngineError("bad-limit", f"steps={steps!r}", hint="a number from 0 on, or None for no limit")
+        scratch = AFilterScratch(self.branches)
+        scratch.counts.assign(len(self.counter_names), 0)
+        return PathTuples(self._traversal(scratch, scratch.branch), document,
+                          {key: self.view.numbers[self.pattern_path[key]] for key in keys}, steps)
 
     # What the structures look like, in the paper's terms. Labels are symbols, 0 is `*`, -1 is q_root; paths are
     # numbered as they were first added.

@@ -5,6 +5,7 @@ from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, u
 
 cdef enum:
     NONE = -1
+    NO_ROOM = 255  # of a suffix label without links
 
 cdef struct PrefixNode:
     int32_t parent      # the prefix label of one step less, NONE for the first; next free label for a free one

@@ -16,7 +16,6 @@ from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
 
 cdef enum:
     MANY_LINKS = 64  # with more than this, a hash probe for each pointer is cheaper than a look at each link
-    NO_ROOM = 255
 
 
 cdef class PRLabelTree:

@@ -17,6 +17,7 @@ cdef enum Counter:
     REMOVALS
     TRAVERSALS_PRUNED
     PATHS_MATCHED
+    TUPLES
 
 cdef struct SuffixState:
     uint32_t visited   # the trigger that came here last
@@ -54,6 +55,8 @@ cdef class AFilterScratch(PathScratch):
     cdef vector[int32_t] at           # by step: the object tried for it
     cdef uint64_t missing             # one bit a label that is not on the branch, nor the object's own, hashed
     cdef bint caches                  # whether PRCache is used
+    cdef object tuples                # the TupleTraversal, if tuples are asked for
+    cdef bint by_tuples               # whether it is used for this document
     # Suffix-compressed deployments:
     cdef bint early                   # unfolding; else it is late
     cdef vector[SuffixState] states   # by suffix label

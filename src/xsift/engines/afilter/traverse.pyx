@@ -76,8 +76,8 @@ cdef int check_edge(PatternView view, AFilterScratch scratch, int32_t number, co
 cdef uint32_t traverse(PatternView view, AFilterScratch scratch, int32_t path, int32_t first, int32_t number,
                        int32_t lowest, int32_t highest) except? 255 nogil:
     """Whether the steps up to `first` hold with that one at the object `number`. A loop, with `at` as its stack."""
-    cdef const int32_t* slots = view.slots.data() + view.paths[path].first
-    cdef const int32_t* prefixes = view.prefix_labels.data() + view.paths[path].first  # read if lowest <= highest
+    cdef const int32_t* slots = view.steps.data() + view.paths[path].first
+    cdef const int32_t* prefixes = slots + view.paths[path].length  # read if lowest <= highest
     cdef const StackObject* objects = scratch.branch.objects.data()
     cdef const int32_t* pointers = scratch.branch.pointers.data()
     cdef int32_t step = first

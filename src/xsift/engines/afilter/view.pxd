@@ -26,7 +26,7 @@ cdef struct Trigger:
     int32_t length      # in steps: no less than the depth
 
 cdef struct PathEntry:
-    int32_t first       # in PatternView.slots and prefix_labels: the path's first step
+    int32_t first       # of the path's record in PatternView.steps
     int32_t length      # in steps; 0 for a path that is not there
     int32_t place       # where its trigger stands; with suffixes, the longest suffix label that it is clustered under
 
@@ -61,19 +61,31 @@ cdef class PatternView:
     cdef SFLabelTree suffixes
     cdef bint has_prefixes
     cdef bint has_suffixes
+    cdef bint has_assertions
+    # Paths have numbers of their own here, which change when they are arranged (arrangement.pyx).
     cdef vector[PathEntry] paths
-    # Assertion (path, step), of all paths end to end: which pointer leads from the step's object to that of the step
-    # before (the slot of the edge at the step's label, times two, plus the axis); the prefix label up to the step.
-    cdef vector[int32_t] slots
-    cdef vector[int32_t] prefix_labels        # empty without prefixes
-    cdef vector[vector[int32_t]] free_blocks  # of `slots`, by length
+    cdef vector[int32_t] names                # by path: the engine's number
+    cdef vector[int32_t] numbers              # by the engine's number: the path, or NONE
+    cdef vector[int32_t] free_paths
+    cdef int64_t live                         # how many there are
+    cdef int64_t loose                        # of them, those that came since they were arranged
+    # The assertions (path, step), a record a path. First for each step which pointer leads from its object to that of
+    # the step before (the slot of the edge at the step's label, times two, plus the axis). Then, with prefixes, for
+    # each step the prefix label up to it.
+    cdef vector[int32_t] steps
+    cdef vector[vector[int32_t]] free_blocks  # of `steps`, by the path's length
+    # pack(prefix label, suffix label) -> path: an assertion has no more than one path. Unless it is not built.
+    cdef FlatMap[int32_t] assertions
     cdef vector[uint8_t] in_twig              # by path: whether a twig needs it, so that every match counts
     cdef int64_t version                      # changes with the index
 
-    cdef int insert(self, int32_t path, const vector[PathStep]& steps) except -1
-    cdef int delete(self, int32_t path, const vector[PathStep]& steps) except -1
-    cdef int mark_twig(self, int32_t path, bint needed) except -1
+    # These three take the engine's number of a path.
+    cdef int insert(self, int32_t name, const vector[PathStep]& steps) except -1
+    cdef int delete(self, int32_t name, const vector[PathStep]& steps) except -1
+    cdef int mark_twig(self, int32_t name, bint needed) except -1
+    cdef int32_t new_path(self, int32_t name) except -1
     cdef int32_t new_block(self, int32_t length) except -1
+    cdef int free_block(self, PathEntry entry) except -1
     cdef int insert_trigger(self, int32_t path, const vector[PathStep]& steps) except -1
     cdef int delete_trigger(self, int32_t path, const vector[PathStep]& steps) except -1
     cdef int insert_suffixes(self, int32_t path, const vector[PathStep]& steps) except -1
@@ -88,7 +100,7 @@ cdef class PatternView:
     cdef int32_t height_of(self, int32_t label) noexcept nogil
 
     cdef inline int32_t slot_of(self, int32_t path, int32_t step) noexcept nogil:
-        return self.slots[self.paths[path].first + step]
+        return self.steps[self.paths[path].first + step]
 
     cdef inline int32_t prefix_of(self, int32_t path, int32_t step) noexcept nogil:
-        return self.prefix_labels[self.paths[path].first + step]
+        return self.steps[self.paths[path].first + self.paths[path].length + step]

@@ -1,4 +1,4 @@
-"""PatternView: AFilter's index of filter expressions. `afilter.pyx` says what AFilter is.
+"""PatternView: AFilter's index of filter expressions. `engine.pyx` says what AFilter is.
 
 AxisView is a graph with a node a label. A step of a path, with the label before it, is an assertion (path, step) on
 the edge from the step's label to that one; the assertions of last steps are triggers. The paper joins an incoming
@@ -119,42 +119,44 @@ cdef uint64_t labels_of(const vector[PathStep]& steps) noexcept nogil:
 cdef class PatternView:
     """AxisView with the trees that a deployment needs."""
 
-    def __cinit__(self, bint has_prefixes=False, bint has_suffixes=False):
+    def __cinit__(self, bint has_prefixes=False, bint has_suffixes=False, bint has_assertions=False):
         self.axes = AxisView()
         self.prefixes = PRLabelTree()
         self.suffixes = SFLabelTree()
         self.has_prefixes = has_prefixes
         self.has_suffixes = has_suffixes
+        self.has_assertions = has_assertions
 
-    cdef int insert(self, int32_t path, const vector[PathStep]& steps) except -1:
+    cdef int insert(self, int32_t name, const vector[PathStep]& steps) except -1:
         cdef int32_t length = <int32_t>steps.size()
+        cdef int32_t path = self.new_path(name)
         cdef int32_t first = self.new_block(length)
         cdef int32_t prefix = NONE
         cdef symbol_t before = ROOT
         cdef int32_t step
-        if self.paths.size() <= <size_t>path:
-            self.paths.resize(path + 1, PathEntry(0, 0, NONE))
-            self.in_twig.resize(path + 1, 0)
         self.paths[path] = PathEntry(first, length, NONE)
         for step in range(length):
-            self.slots[first + step] = self.axes.add_assertion(steps[step].symbol, before) * 2 + steps[step].axis
+            self.steps[first + step] = self.axes.add_assertion(steps[step].symbol, before) * 2 + steps[step].axis
             before = steps[step].symbol
             if self.has_prefixes:
                 prefix = self.prefixes.extend(prefix, steps[step].symbol, steps[step].axis)
-                self.prefix_labels[first + step] = prefix
+                self.steps[first + length + step] = prefix
         if self.has_prefixes:
             self.prefixes.nodes[prefix].uses += 1
         if self.has_suffixes:
             self.insert_suffixes(path, steps)
         else:
             self.insert_trigger(path, steps)
+        self.live += 1
+        self.loose += 1
         self.version += 1
         return 0
 
-    cdef int delete(self, int32_t path, const vector[PathStep]& steps) except -1:
+    cdef int delete(self, int32_t name, const vector[PathStep]& steps) except -1:
+        cdef int32_t path = self.numbers[name]
         cdef PathEntry entry = self.paths[path]
         cdef int32_t step
-        self.mark_twig(path, False)
+        self.mark_twig(name, False)
         if self.has_suffixes:
             self.delete_suffixes(path)
         else:
@@ -163,28 +165,49 @@ cdef class PatternView:
             self.prefixes.release(self.prefix_of(path, entry.length - 1))
         for step in range(entry.length):
             self.axes.remove_assertion(steps[step].symbol, steps[step - 1].symbol if step else <symbol_t>ROOT)
-        self.free_blocks[entry.length].push_back(entry.first)
+        self.free_block(entry)
+        self.free_paths.push_back(path)
         self.paths[path] = PathEntry(0, 0, NONE)
+        self.numbers[name] = NONE
+        self.live -= 1
         self.version += 1
         return 0
 
+    cdef int32_t new_path(self, int32_t name) except -1:
+        cdef int32_t path = <int32_t>self.paths.size()
+        if self.free_paths.size():
+            path = self.free_paths.back()
+            self.free_paths.pop_back()
+        else:
+            self.paths.push_back(PathEntry(0, 0, NONE))
+            self.names.push_back(name)
+            self.in_twig.push_back(0)
+        if self.numbers.size() <= <size_t>name:
+            self.numbers.resize(name + 1, NONE)
+        self.names[path] = name
+        self.numbers[name] = path
+        return path
+
     cdef int32_t new_block(self, int32_t length) except -1:
-        """Room for the assertions of a path: where one of that length was before, or at the end."""
+        """Room for the record of a path: where one of that length was before, or at the end."""
         cdef int32_t first
-        if self.free_blocks.size() <= <size_t>length:
-            self.free_blocks.resize(length + 1)
-        if self.free_blocks[length].size():
+        if self.free_blocks.size() > <size_t>length and self.free_blocks[length].size():
             first = self.free_blocks[length].back()
             self.free_blocks[length].pop_back()
             return first
-        first = <int32_t>self.slots.size()
-        self.slots.resize(first + length)
-        if self.has_prefixes:
-            self.prefix_labels.resize(first + length)
+        first = <int32_t>self.steps.size()
+        self.steps.resize(first + length * (2 if self.has_prefixes else 1))
         return first
 
-    cdef int mark_twig(self, int32_t path, bint needed) except -1:
+    cdef int free_block(self, PathEntry entry) except -1:
+        if self.free_blocks.size() <= <size_t>entry.length:
+            self.free_blocks.resize(entry.length + 1)
+        self.free_blocks[entry.length].push_back(entry.first)
+        return 0
+
+    cdef int mark_twig(self, int32_t name, bint needed) except -1:
         """Notes whether a twig needs the path."""
+        cdef int32_t path = self.numbers[name]
         cdef int32_t label
         if self.in_twig[path] == needed:
             return 0
@@ -248,16 +271,22 @@ cdef class PatternView:
             node.paths += 1
             if self.has_prefixes:
                 node.prefixes |= label_bit(self.prefix_of(path, step))
+            if self.has_assertions:
+                self.assertions.put(pack(self.prefix_of(path, step), label), path)
             label = node.parent
             step += 1
         return 0
 
     cdef int delete_suffixes(self, int32_t path) except -1:
         cdef int32_t label = self.paths[path].place
+        cdef int32_t step = self.paths[path].length - self.height_of(label)
         cdef int32_t above
         cdef SuffixNode* node
-        self.detach(label, path, self.paths[path].length - self.height_of(label))
+        self.detach(label, path, step)
         while label >= 0:
+            if self.has_assertions:
+                self.assertions.erase(pack(self.prefix_of(path, step), label))
+            step += 1
             node = &self.suffixes.nodes[label]
             above = node.parent
             node.paths -= 1
@@ -321,6 +350,8 @@ cdef class PatternView:
         node.twig_paths = self.in_twig[path]
         if self.has_prefixes:
             node.prefixes = label_bit(self.prefix_of(path, step))
+        if self.has_assertions:
+            self.assertions.put(pack(self.prefix_of(path, step), made), path)
         self.attach(made, path, step, required)
         return made
 
@@ -352,16 +383,17 @@ cdef class PatternView:
 
     def memory(self):
         """Bytes by structure; what a deployment does not build is not there."""
-        cdef int64_t assertions = self.paths.capacity() * sizeof(PathEntry) + self.slots.capacity() * 4
+        cdef int64_t assertions = self.paths.capacity() * sizeof(PathEntry) + 4 * (
+            self.steps.capacity() + self.names.capacity() + self.numbers.capacity() + self.free_paths.capacity())
         cdef size_t i
         assertions += self.in_twig.capacity() + self.free_blocks.capacity() * sizeof(vector[int32_t])
         for i in range(self.free_blocks.size()):
             assertions += self.free_blocks[i].capacity() * 4
         sizes = {"AxisView": self.axes.memory() + assertions}
         if self.has_prefixes:
-            sizes["PRLabel-tree"] = self.prefixes.memory() + self.prefix_labels.capacity() * 4
+            sizes["PRLabel-tree"] = self.prefixes.memory()
         if self.has_suffixes:
-            sizes["SFLabel-tree"] = self.suffixes.memory()
+            sizes["SFLabel-tree"] = self.suffixes.memory() + self.assertions.bytes()
         return sizes
 
     # What the tests look at.
@@ -375,20 +407,23 @@ cdef class PatternView:
         """(label, label before) -> assertions (path, step, axis, does it trigger). `paths` are lists of labels."""
         cdef int32_t path, step, slot
         edges = {}
-        for path, labels in enumerate(paths):
+        for name, labels in enumerate(paths):
+            path = self.numbers[name]
             for step, label in enumerate(labels):
                 slot = self.slot_of(path, step)
                 edge = (label, self.axes.edges[label][slot >> 1].target)
                 last = step == len(labels) - 1
-                edges.setdefault(edge, []).append((path, step, "//" if slot & 1 else "/", last))
+                edges.setdefault(edge, []).append((name, step, "//" if slot & 1 else "/", last))
         return edges
 
-    def prefix_labels_of(self, int32_t path):
+    def prefix_labels_of(self, int32_t name):
         """The prefix label of each of the path's steps."""
+        cdef int32_t path = self.numbers[name]
         return [self.prefix_of(path, step) for step in range(self.paths[path].length)]
 
-    def suffix_labels_of(self, int32_t path):
+    def suffix_labels_of(self, int32_t name):
         """The suffix label of each of the path's steps; None for suffixes that no other path has."""
+        cdef int32_t path = self.numbers[name]
         cdef int32_t label = self.paths[path].place
         labels = []
         while label >= 0:
