@@ -67,6 +67,11 @@ class Outline:
         found = [DocumentNamespace(uri, used.most_common(1)[0][0], used.total()) for uri, used in prefixes.items()]
         return sorted(found, key=lambda namespace: -namespace.elements)
 
+    def namespaces_of(self, local: str) -> list[str]:
+        """The namespaces in which elements of the document have a local name, the most used first."""
+        names = (_split(self._tree.name(node)) for node in self._elements)
+        return [uri for uri, _ in Counter(uri for uri, name in names if name == local).most_common()]
+
     def propose(
         self, element: int, attribute: str | None = None, namespaces: Mapping[str, str] | None = None
     ) -> tuple[list[Proposal], dict[str, str]]:

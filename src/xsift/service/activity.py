@@ -1,4 +1,4 @@
-"""What happened in the last minutes, for people who look: matches and failures of each subscription, a feed of events.
+"""What happened in the last minutes, for people who look: how often each subscription matched, a feed of events.
 
 It is kept in memory, is bounded, and is of this server alone. What must be right is in the store and in the metrics.
 """

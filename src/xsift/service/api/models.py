@@ -165,7 +165,7 @@ class Tried(BaseModel):
     failure: dict[str, Any] | None = Field(default=None, description="Why it could not be decided here.")
     matched: bool | None = None
     patterns: list[dict[str, Any]] | None = Field(
-        default=None, description="Each with its steps: step, depth, found, satisfied, hint."
+        default=None, description="Each with its steps: step, depth, found, satisfied, hint, and where else it is."
     )
     evaluated: bool | None = Field(
         default=None, description="What the evaluation gave; null if the index decided alone."

@@ -382,6 +382,7 @@ async def acknowledge(call: Call) -> Response:
         OWNER,
         Parameter("subscriber", "Of one subscriber."),
         Parameter("most", "At most 1,000.", {"type": "integer"}),
+        Parameter("brief", "`true`: without documents and fragments.", {"enum": ["true"]}),
     ],
 )
 async def dead_letters(call: Call) -> Response:
@@ -392,7 +393,12 @@ async def dead_letters(call: Call) -> Response:
         return deliveries.dead(connection, owner=owner, subscriber=number, most=most)
 
     rows = await call.parts.reads.run(ask)
-    return json_response({"items": [_dead(row) for row in rows], "next": None})
+    items = [_dead(row) for row in rows]
+    if call.choice("brief", "", "true"):
+        for item in items:
+            facts, matches = item["delivery"]["document"], item["delivery"]["matches"]
+            item["delivery"] = {"document": facts, "matches": [{"id": match["id"]} for match in matches]}
+    return json_response({"items": items, "next": None})
 
 
 def _delivery_of(row: Any) -> Delivery:
@@ -480,8 +486,8 @@ async def forget(call: Call) -> Response:
 @routes.add(
     "GET",
     "/activity",
-    "What comes in, as server-sent events: documents, broken ones with their error; and a pulse with the time and, for "
-    "admins, the rates. A view, no delivery.",
+    "What comes in, as server-sent events: documents, broken ones with their error, and a pulse with the time and, "
+    "for admins, the rates. A view, no delivery.",
     roles=["publish", "subscribe"],
     gives="text/event-stream",
     streams=True,

@@ -105,20 +105,30 @@ def _tried(wanted: models.TryIn, call: Call) -> dict[str, Any]:
         return answer | {"document_error": error_json(error) | {"place": places.of([offset])[offset]}}
     except XsiftError as error:
         return answer | {"failure": error_json(error)}
+    patterns = steps_json(explanation)
+    missing = validation.get("error", {}).get("code") == "unbound-prefix"
+    if missing or any(step["hint"] for pattern in patterns for step in pattern["steps"]):
+        outline = Outline(document)
+        answer["namespaces"] = [vars(namespace) for namespace in outline.namespaces()]
+        _say_where(patterns, outline)
     if validation["valid"]:
         shown = explanation.nodes[:NODES_SHOWN]
         at = places.of([place for node in shown for place in (node.start, node.end)])
         answer |= {
             "matched": explanation.matched,
-            "patterns": steps_json(explanation),
+            "patterns": patterns,
             "evaluated": explanation.evaluated,
             "selects": len(explanation.nodes),
             "nodes": [[at[node.start], at[node.end], node.path] for node in shown],
         }
-    missing = validation.get("error", {}).get("code") == "unbound-prefix"
-    if missing or any(step.hint for _, steps in explanation.patterns for step in steps):
-        answer["namespaces"] = [vars(namespace) for namespace in Outline(document).namespaces()]
     return answer
+
+
+def _say_where(patterns: list[dict[str, Any]], outline: Outline) -> None:
+    """Adds to steps that found nothing the namespaces in which their names are."""
+    for step in (step for pattern in patterns for step in pattern["steps"] if step["hint"]):
+        local = step["step"].lstrip("/").rpartition("}")[2]
+        step["elsewhere"] = outline.namespaces_of(local)
 
 
 class _Places:
