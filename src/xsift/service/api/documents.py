@@ -421,7 +421,9 @@ def nodes_json(nodes: Any) -> list[dict[str, Any]]:
 
 def steps_json(explanation: xsift.Explanation) -> list[dict[str, Any]]:
     """The patterns of an explanation as JSON, each with how far its steps got."""
-    return [{"pattern": pattern, "steps": [dict(vars(step)) for step in steps]} for pattern, steps in explanation.patterns]
+    return [
+        {"pattern": pattern, "steps": [dict(vars(step)) for step in steps]} for pattern, steps in explanation.patterns
+    ]
 
 
 @routes.add(

@@ -196,10 +196,11 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, row: Row[Any], reader: Reader, use: OwnerUse) -> None:
+    def __init__(self, call: Call, row: Row[Any], reader: Reader, use: OwnerUse, *, peek: bool) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._call, self._row, self._reader, self._use = call, row, reader, use
+        self._peek = peek
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         metrics = self._call.parts.metrics
@@ -230,6 +231,8 @@ class _EventStream(Response):
             if found:
                 body += match_events(found, self._row.id)
             await _send_body(send, body or b": still here\n\n")
+            if self._peek:  # somebody looks; nothing was delivered
+                continue
             now = time.time()
             sent.inc(len(found))
             for delivery in found:
@@ -289,8 +292,9 @@ async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple
 )
 async def events(call: Call) -> Response:
     after = call.request.headers.get("last-event-id") or call.query("after")
-    row, reader, use = await _attach(call, after, peek=bool(call.choice("peek", "", "true")))
-    return _EventStream(call, row, reader, use)
+    peek = bool(call.choice("peek", "", "true"))
+    row, reader, use = await _attach(call, after, peek=peek)
+    return _EventStream(call, row, reader, use, peek=peek)
 
 
 @routes.add(

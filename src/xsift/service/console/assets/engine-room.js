@@ -82,7 +82,7 @@ export function mount(screen, context) {
       h('ul', { class: 'bars' }, sizes.map(([name, size]) => bar(name, size, sizes[0][1])))] : h('p', { class: 'note' }, 'nothing yet'));
     const kinds = Object.entries(queues.deliveries);
     fill(waiting, kinds.length ? h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, 'kind'), h('th', { class: 'n' }, 'waiting'), h('th', { class: 'n' }, 'the oldest since'))),
-      h('tbody', {}, kinds.map(([kind, { waiting: number, oldest_seconds: oldest }]) => h('tr', {}, h('td', {}, kind), h('td', { class: 'n' }, count(number)), h('td', { class: 'n' }, milliseconds(oldest)))))) : h('p', { class: 'note' }, 'none'));
+      h('tbody', {}, kinds.map(([kind, { waiting: number, oldest_seconds: oldest }]) => h('tr', {}, h('td', {}, kind), h('td', { class: 'n' }, count(number)), h('td', { class: 'n' }, oldest ? milliseconds(oldest) : '–'))))) : h('p', { class: 'note' }, 'none'));
   }
 
   async function lastVersions() {

@@ -20,8 +20,10 @@ export class Explanation {
     const { validation, patterns = [], evaluated } = tried;
     this.element.hidden = false;
     const several = patterns.length > 1;
+    const wrong = patterns.flatMap(({ steps }) => steps).filter(({ elsewhere }) => elsewhere?.length);
     fill(this.body,
       tried.namespaces ? this.namespaces(tried) : null,
+      wrong.length > 1 ? h('p', {}, h('button', { type: 'button', onclick: () => this.putRight(wrong, tried.namespaces) }, 'Put all names into their namespaces')) : null,
       patterns.map(({ pattern, steps }) => h('div', { class: 'pattern' }, several ? h('h3', {}, h('code', {}, pattern)) : null,
         h('ul', { class: 'steps' }, steps.map((step) => this.step(step, tried.namespaces || []))))),
       validation.valid ? decision(validation, evaluated) : h('p', { class: 'note' }, 'It is explained when it is valid.'));
@@ -35,8 +37,7 @@ export class Explanation {
         h('code', {}, shortened(step, this.editor.bound)),
         h('span', { class: 'found' }, found === satisfied ? many(found, 'found', 'found') : `${count(found)} found, ${count(satisfied)} satisfied`)));
     if (hint) {
-      const local = step.replace(/^\/+/, '').replace(/^\{[^}]*\}/, '');
-      const remedies = (elsewhere || []).map((uri) => this.remedy(local, uri, namespaces));
+      const remedies = (elsewhere || []).map((uri) => this.remedy(localName(step), uri, namespaces));
       line.append(h('p', { class: 'hint' }, hint.replace(/;? ?(bind a prefix to it \(-n PREFIX=URI\) and use that in the expression|leave out the prefix)$/, ''), remedies));
     }
     return line;
@@ -44,16 +45,32 @@ export class Explanation {
 
   /** A button that puts a name right: another prefix, or none. */
   remedy(local, uri, namespaces) {
-    const known = Object.entries(this.editor.bound).find(([, bound]) => bound === uri);
-    const written = namespaces.find((namespace) => namespace.uri === uri)?.prefix;
-    const prefix = uri && (known ? known[0] : free(written || madeUp(uri), this.editor.bound));
+    const prefix = this.prefixOf(uri, namespaces);
     const apply = () => {
-      const { xpath, namespaces: bound, ordered } = this.editor.value;
-      this.editor.value = { xpath: renamed(xpath, local, prefix), ordered, namespaces: uri ? { ...bound, [prefix]: uri } : bound };
+      this.rename(local, uri, namespaces);
       this.editor.onChange();
       this.editor.input.focus();
     };
     return h('button', { type: 'button', class: 'small', onclick: apply }, 'Write ', h('code', {}, prefix ? `${prefix}:${local}` : local));
+  }
+
+  /** All of them at once, each into the namespace in which it is most often. */
+  putRight(steps, namespaces) {
+    for (const { step, elsewhere } of steps) this.rename(localName(step), elsewhere[0], namespaces);
+    this.editor.onChange();
+    this.editor.input.focus();
+  }
+
+  prefixOf(uri, namespaces) {
+    const known = Object.entries(this.editor.bound).find(([, bound]) => bound === uri);
+    const written = namespaces.find((namespace) => namespace.uri === uri)?.prefix;
+    return uri && (known ? known[0] : free(written || madeUp(uri), this.editor.bound));
+  }
+
+  rename(local, uri, namespaces) {
+    const { xpath, namespaces: bound, ordered } = this.editor.value;
+    const prefix = this.prefixOf(uri, namespaces);
+    this.editor.value = { xpath: renamed(xpath, local, prefix), ordered, namespaces: uri ? { ...bound, [prefix]: uri } : bound };
   }
 
   /** The namespaces that the document has; with a click the missing prefix is bound to one. */
@@ -92,6 +109,8 @@ function shortened(step, bound) {
     return known ? `${known[0]}:` : whole;
   });
 }
+
+const localName = (step) => step.replace(/^\/+/, '').replace(/^\{[^}]*\}/, '');
 
 function madeUp(uri) {
   const words = (uri.match(/[A-Za-z]{2,}/g) || []).map((word) => word.toLowerCase()).filter((word) => !word.startsWith('xml'));

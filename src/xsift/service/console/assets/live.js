@@ -166,7 +166,7 @@ function inPlace(text, { line, column, message }) {
   const from = Math.max(0, column - 60);
   const cut = (each) => `${from ? '…' : ''}${each.slice(from, from + 120)}`;
   const shown = lines.slice(first, line).map((each, place) => `${String(first + place + 1).padStart(5)}  ${cut(each)}\n`);
-  return h('pre', { tabindex: '0', 'aria-label': 'Where it is broken' }, shown, h('b', { class: 'bad' }, `${' '.repeat(7 + column - 1 - from + (from ? 1 : 0))}▲ ${message}`));
+  return h('pre', { class: 'place', tabindex: '0', 'aria-label': 'Where it is broken' }, shown, h('b', { class: 'bad' }, `${' '.repeat(7 + column - 1 - from + (from ? 1 : 0))}▲ ${message}`));
 }
 
 /** What one subscriber is told, as it arrives. */

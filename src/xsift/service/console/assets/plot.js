@@ -27,7 +27,7 @@ export class Plot {
       let pen = 'M';
       values.forEach((value, place) => {
         if (value === null || value === undefined) { pen = 'M'; return; }
-        points.push(`${pen}${x(place).toFixed(1)} ${y(value).toFixed(1)}`);
+        points.push(`${pen}${x(place).toFixed(1)} ${y(value).toFixed(1)}${pen === 'M' ? 'h.01' : ''}`);
         pen = 'L';
       });
       this.paths[line].setAttribute('d', points.join(''));

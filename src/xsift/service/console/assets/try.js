@@ -12,9 +12,9 @@ const EDITABLE = 300_000; // characters: a larger one is looked at, and replaced
 const LARGEST = 30_000_000;
 const SAMPLES = [
   { file: 'sample-news.xml', name: 'News', xpath: "//hl1[contains(., 'Spark')]", namespaces: {} },
-  { file: 'sample-invoice.xml', name: 'Invoice, with namespaces', xpath: "//cac:InvoiceLine[cbc:LineExtensionAmount > 100]/cac:Item/cbc:Name",
+  { file: 'sample-invoice.xml', name: 'Invoice (namespaces)', xpath: "//cac:InvoiceLine[cbc:LineExtensionAmount > 100]/cac:Item/cbc:Name",
     namespaces: { cac: 'urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2', cbc: 'urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2' } },
-  { file: 'sample-feed.xml', name: 'Feed, in a default namespace', xpath: '//atom:entry/atom:title', namespaces: { atom: 'http://www.w3.org/2005/Atom' } },
+  { file: 'sample-feed.xml', name: 'Feed (default namespace)', xpath: '//atom:entry/atom:title', namespaces: { atom: 'http://www.w3.org/2005/Atom' } },
 ];
 let kept = null; // what was on this screen when it was left
 
