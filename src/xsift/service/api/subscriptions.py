@@ -312,6 +312,7 @@ async def import_subscriptions(call: Call) -> Response:
     if waiting:
         await importing.take(waiting)
     await importing.finish()
+    importing.errors.sort(key=lambda error: int(error["line"]))
     report = {
         name: getattr(importing, name) for name in ("added", "replaced", "unchanged", "refused", "version", "errors")
     }

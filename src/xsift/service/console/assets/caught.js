@@ -13,8 +13,21 @@ export class Caught {
       h('div', { class: 'top' }, h('h2', {}, 'What would it have caught?'), this.number), this.body);
     this.wanted = null;
     this.asking = null;
-    this.soon = later(() => this.ask(), 500);
-    this.later = (wanted) => { this.wanted = wanted; this.soon(); };
+    this.asked = '';
+    this.soon = later(() => this.ask(), 400);
+  }
+
+  /** Somebody writes: what is shown is of an earlier expression. */
+  stale() {
+    this.soon.cancel();
+    this.element.setAttribute('aria-busy', 'true');
+  }
+
+  /** An expression that is valid, or null. It is asked for when nobody writes for a moment. */
+  about(wanted) {
+    this.wanted = wanted;
+    if (wanted && JSON.stringify(wanted) === this.asked) this.element.removeAttribute('aria-busy');
+    else this.soon();
   }
 
   close() {
@@ -24,7 +37,13 @@ export class Caught {
 
   async ask() {
     if (this.asking) this.asking.abort();
-    if (!this.wanted || !this.wanted.xpath) { fill(this.body, h('p', { class: 'note' }, 'Nothing is written yet.')); return; }
+    if (!this.wanted) {
+      this.asked = '';
+      this.element.removeAttribute('aria-busy');
+      fill(this.body, h('p', { class: 'note' }, 'It is asked when the expression is valid.'));
+      return;
+    }
+    this.asked = JSON.stringify(this.wanted);
     this.asking = new AbortController();
     const { signal } = this.asking;
     this.element.setAttribute('aria-busy', 'true');
@@ -33,7 +52,7 @@ export class Caught {
       if (!signal.aborted) this.show(answer);
     } catch (problem) {
       if (problem.name === 'AbortError') return;
-      fill(this.body, h('p', { class: 'note' }, problem.status === 422 ? 'The expression is not valid yet.' : String(problem)));
+      fill(this.body, h('p', { class: 'note' }, String(problem)));
     }
     this.element.removeAttribute('aria-busy');
   }

@@ -26,7 +26,7 @@ class Feed {
     this.paused = false;
     this.button = h('button', { type: 'button', 'aria-pressed': 'false', onclick: () => this.toggle() }, 'Pause');
     this.state = h('span', { class: 'state', role: 'status' });
-    this.list = h('ul', { class: 'feed' });
+    this.list = h('ul', { class: 'feed', tabindex: '0', 'aria-label': title });
     this.timer = setInterval(() => this.flush(), 200);
     this.title = title;
   }

@@ -54,7 +54,7 @@ export function mount(screen, context) {
   const tryLater = later(() => tryIt(), () => Math.min(800, 150 + state.xml.length / 20_000));
   function changed() {
     tryLater();
-    caught.later(editor.value);
+    caught.stale();
   }
 
   async function tryIt() {
@@ -64,7 +64,9 @@ export function mount(screen, context) {
     if (!wanted.xpath) { nothing(); return; }
     try {
       const tried = await post('try', { ...wanted, xml: state.xml }, { signal });
-      if (!signal.aborted) told(tried);
+      if (signal.aborted) return;
+      told(tried);
+      caught.about(tried.validation.valid ? wanted : null);
     } catch (problem) {
       if (problem.name !== 'AbortError') fill(verdict, h('b', { class: 'bad' }, String(problem)));
     }
@@ -76,6 +78,7 @@ export function mount(screen, context) {
     fill(verdict, 'Write an expression, or click on something in the document.');
     fill(walk);
     explanation.clear();
+    caught.about(null);
     if (state.xml) post('try', { xpath: '/*', xml: state.xml }).then(({ document_error: error }) => showBroken(error), () => {});
   }
 
@@ -155,7 +158,6 @@ export function mount(screen, context) {
     const answer = await fetch(`console/${sample.file}`);
     if (!editor.value.xpath || SAMPLES.some((each) => each.xpath === editor.value.xpath)) {
       editor.value = sample;
-      caught.later(editor.value);
     }
     await setDocument(await answer.text(), sample.name);
   }
@@ -242,7 +244,6 @@ export function mount(screen, context) {
   context.try = null;
   if (begin) {
     editor.value = begin;
-    caught.later(editor.value);
     if (begin.document) openKept(begin.document, begin.label);
     else if (begin.xml !== undefined) setDocument(begin.xml, begin.label);
     else if (kept?.xml) setDocument(kept.xml, kept.label);
@@ -251,7 +252,7 @@ export function mount(screen, context) {
   listRecent().catch(() => {});
 
   return () => {
-    kept = { ...editor.value, xml: state.xml, label: state.label };
+    if (editor.value.xpath || state.xml) kept = { ...editor.value, xml: state.xml, label: state.label };
     document.removeEventListener('paste', takes.paste);
     if (asking) asking.abort();
     tryLater.cancel();
