@@ -134,6 +134,12 @@ class ConsoleDemo:
         """From now on the webhook takes what it is sent."""
         Sink.fails = False
 
+    def close_the_door(self) -> None:
+        """Makes a key: from now on everybody needs one."""
+        body = b'{"owner": "ops", "roles": ["admin"]}'
+        headers = {"content-type": "application/json"}
+        urllib.request.urlopen(urllib.request.Request(f"{self.url}/keys", body, headers)).close()
+
     def _document(self) -> xsift.Document:
         self._documents += 1
         number, choose = self._documents, self._random.choice

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -15,27 +16,36 @@ from tools.console_demo import ConsoleDemo
 
 PICTURES = Path("docs/pictures")
 WIDTHS = {1400: 900, 800: 1000, 390: 844}
-SCREENS = ("try", "missing", "proposals", "subscriptions", "subscription", "live", "engine")
+SCREENS = ("try", "missing", "proposals", "subscriptions", "subscription", "live", "engine", "signin")
 
 
 def main() -> None:
     """Takes them all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", type=Path, default=PICTURES)
-    parser.add_argument("--only", nargs="*", default=SCREENS, choices=[*SCREENS, "signin"])
+    parser.add_argument("--only", nargs="*", default=SCREENS, choices=SCREENS)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with ConsoleDemo(Path("build/console-pictures")) as demo, sync_playwright() as playwright:
         demo.fill()
         demo.go_on(25)
         browser = launch(playwright)
-        for scheme in ("light", "dark"):
-            for width, height in WIDTHS.items():
-                page = open_page(browser, demo.url, width, height, scheme)
-                for screen in options.only:
-                    prepare(page, demo, screen)
-                    page.screenshot(path=options.folder / f"console-{screen}-{width}-{scheme}.png")
-                page.context.close()
+        inside = [screen for screen in options.only if screen != "signin"]
+        take(browser, demo, inside, options.folder)
+        if "signin" in options.only:
+            demo.close_the_door()
+            take(browser, demo, ["signin"], options.folder)
+
+
+def take(browser: Browser, demo: ConsoleDemo, screens: Sequence[str], folder: Path) -> None:
+    """Takes pictures of some screens in every width, light and dark."""
+    for scheme in ("light", "dark"):
+        for width, height in WIDTHS.items():
+            page = open_page(browser, demo.url, width, height, scheme)
+            for screen in screens:
+                prepare(page, demo, screen)
+                page.screenshot(path=folder / f"console-{screen}-{width}-{scheme}.png")
+            page.context.close()
 
 
 def launch(playwright) -> Browser:  # type: ignore[no-untyped-def]
@@ -51,13 +61,15 @@ def open_page(browser: Browser, url: str, width: int, height: int, scheme: str) 
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     page = context.new_page()
     page.goto(url)
-    page.wait_for_selector(".verdict b")
+    page.wait_for_selector(".verdict b, .gate")
     return page
 
 
 def prepare(page: Page, demo: ConsoleDemo, screen: str) -> None:
     """Brings a screen to where it has something to show."""
     shown = {"missing": "try", "proposals": "try", "subscription": "subscriptions"}.get(screen, screen)
+    if screen == "signin":
+        return
     page.keyboard.press("Escape")
     page.goto(f"{demo.url}/#{shown}")
     page.reload()

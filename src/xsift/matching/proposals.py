@@ -21,6 +21,7 @@ __all__ = ["DocumentNamespace", "Outline", "Proposal"]
 
 MOST_ATTRIBUTES = 3  # of an element that proposals are made for
 LONGEST_VALUE = 80
+LONGEST_WORD = 30
 LONGEST_PATH = 32  # steps that are still readable
 WORD = re.compile(r"[^\W\d_]{4,}")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -228,7 +229,7 @@ def _by_text(start: str, what: str, value: str, says: str) -> Iterator[tuple[str
     if NUMBER.fullmatch(value) and len(value) < 16:
         yield f"{start}[{what} >= {value}]", f"every {says} is at least {value}"
     else:
-        words = WORD.findall(value[:1000])
+        words = [word for word in WORD.findall(value[:1000]) if len(word) <= LONGEST_WORD]
         if words and (longest := max(words, key=len)) != value:
             yield f"{start}[contains({what}, '{longest}')]", f"every {says} has the word {longest}"
     if literal := _literal(value):
