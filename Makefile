@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage release clean
+.PHONY: help setup build shell demo console console-pictures test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -29,6 +29,13 @@ shell: setup ## a shell in which `xsift` can be called
 demo: setup ## the main job on generated data
 	@$(PYTHON) -m xsift.cli demo
 	@echo "Call xsift yourself: $(VENV)/bin/xsift match -s examples/data/news.csv examples/data/news, or make shell"
+	@echo "See it at work in a browser, with data in it: make console"
+
+console: setup ## the console of the service, with data in it
+	@$(PYTHON) -m tools.console_demo
+
+console-pictures: setup ## take the pictures of docs/console.md
+	@$(PYTHON) -m tools.console_pictures
 
 test: setup ## every test
 	@$(PYTHON) -m pytest

@@ -72,6 +72,9 @@ def test_nobody_gets_in_without_a_key(guarded: Guarded) -> None:
         "/status",
         "/metrics",
         "/session",
+        "/history",
+        "/owners",
+        "/activity",
     ):
         answer = httpx.get(url + path)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthorised"), path
@@ -107,6 +110,8 @@ def test_keys_are_stored_as_hashes(guarded: Guarded) -> None:
         ("alice", "GET", "/status", 403),
         ("alice", "GET", "/metrics", 403),
         ("alice", "GET", "/versions", 403),
+        ("alice", "GET", "/history", 403),
+        ("alice", "GET", "/owners", 403),
         ("admin", "GET", "/metrics", 200),
         ("admin", "GET", "/keys", 200),
         ("admin", "POST", "/documents", 202),

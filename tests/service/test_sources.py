@@ -138,7 +138,7 @@ class Kept:
 
     def rows(self) -> dict[str, Any]:
         with self.database.connect() as connection:
-            return {row.id: row for row in store.page(connection, owner="team", most=1000)}
+            return {row.id: row for row in store.page(connection, store.Filter("team"), most=1000)}
 
     def close(self) -> None:
         self.live_set.close()

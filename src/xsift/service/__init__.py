@@ -1,10 +1,15 @@
 """The service: documents are published, subscriptions catch them, subscribers are told. See "The service" in
 DESIGN.md.
 
-settings.py what a server can be told server.py a server from start to stop: which parts there are, and in which
-order they come and go live_set.py the subscriptions as one snapshot that matches; follows the store publishing.py
-from documents to deliveries: matched in a bounded pool, then made durable store/ SQL: tables, migrations, the one
-thread that writes delivery/ from deliveries to subscribers: streams, webhooks, Kafka intake/ documents that do not
-come by HTTP: a watched folder, a Kafka topic api/ HTTP: routes, keys, limits, errors client.py the same from the
-other side
+- settings.py: what a server can be told
+- server.py: a server from start to stop: which parts there are, and in which order they come and go
+- live_set.py: the subscriptions as one snapshot that matches; follows the store
+- publishing.py: from documents to deliveries: matched in a bounded pool, then made durable
+- store/: SQL: tables, migrations, the one thread that writes
+- delivery/: from deliveries to subscribers: streams, webhooks, Kafka
+- intake/: documents that do not come by HTTP: a watched folder, a Kafka topic
+- api/: HTTP: routes, keys, limits, errors
+- console/: the page for people
+- activity.py, history.py: what happened in the last minutes
+- client.py: the same from the other side
 """

@@ -1,4 +1,4 @@
-"""What happened in the last minutes, for people who look: matches of each subscription, documents, a feed of events.
+"""What happened in the last minutes, for people who look: how often each subscription matched, a feed of events.
 
 It is kept in memory, is bounded, and is of this server alone. What must be right is in the store and in the metrics.
 """
@@ -9,13 +9,14 @@ import asyncio
 import threading
 import time
 from collections import Counter, deque
-from typing import Any
+from typing import Any, Literal
 
 __all__ = ["Activity"]
 
 MINUTES = 15
 MOST_SUBSCRIPTIONS = 200_000  # that are counted a minute; a set in which everything matches stays bounded
 FEED = 200
+MOST_REASONS = 1000  # subscriptions whose last failure is remembered
 
 
 class Activity:
@@ -25,6 +26,7 @@ class Activity:
         self._lock = threading.Lock()
         self._minutes: deque[tuple[int, Counter[int], Counter[int]]] = deque(maxlen=MINUTES)
         self.feed: deque[dict[str, Any]] = deque(maxlen=FEED)
+        self._reasons: dict[int, dict[str, Any]] = {}
         self._watchers: set[asyncio.Queue[dict[str, Any]]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -49,6 +51,31 @@ class Activity:
         with self._lock:
             kept = [(matches[row], failures[row]) for minute, matches, failures in self._minutes if minute > oldest]
         return sum(matches for matches, _ in kept), sum(failures for _, failures in kept)
+
+    def failed(self, row: int, reason: dict[str, Any]) -> None:
+        """Why a row could not be decided on a document, the last time."""
+        with self._lock:
+            self._reasons.pop(row, None)
+            self._reasons[row] = reason
+            if len(self._reasons) > MOST_REASONS:
+                del self._reasons[next(iter(self._reasons))]
+
+    def reason(self, row: int) -> dict[str, Any] | None:
+        """The last failure of a row, if it is remembered."""
+        with self._lock:
+            return self._reasons.get(row)
+
+    def ranked(self, what: Literal["matches", "failures"]) -> list[tuple[int, int]]:
+        """Rows with how often they matched, or failed, in the last minutes; the most often first."""
+        oldest = time.time() // 60 - MINUTES
+        total: Counter[int] = Counter()
+        with self._lock:
+            for minute, matches, failures in self._minutes:
+                if minute > oldest:
+                    total.update(matches if what == "matches" else failures)
+        return sorted(
+            ((row, number) for row, number in total.items() if number), key=lambda item: (-item[1], item[0])
+        )
 
     # The feed
 

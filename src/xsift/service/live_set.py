@@ -247,6 +247,18 @@ class LiveSet:
         """Stored subscriptions that this version of xsift cannot use: they are not matched."""
         return len(self._compiled.refused)
 
+    def refusal(self, row: int) -> XsiftError | None:
+        """Why a stored subscription is not matched; None if it is."""
+        compiled = self._compiled
+        if not compiled.refused:
+            return None
+        place = bisect_left(compiled.rows, row)
+        return compiled.refused.get(place) if place < len(compiled.rows) and compiled.rows[place] == row else None
+
+    def owners(self) -> dict[str, int]:
+        """Owners of live subscriptions, with how many each has."""
+        return {owner: number for owner, number in self._compiled.counts.items() if number}
+
     def load(self) -> None:
         """Reads the whole set: a few seconds for a million subscriptions."""
         compiled = _Compiled(self._residuals)

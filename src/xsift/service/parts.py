@@ -9,6 +9,7 @@ from xsift.service.activity import Activity
 from xsift.service.delivery.courier import Couriers
 from xsift.service.delivery.outbox import Outbox, Reads
 from xsift.service.delivery.webhooks import WebhookSender
+from xsift.service.history import History
 from xsift.service.live_set import LiveSet
 from xsift.service.metrics import Metrics
 from xsift.service.publishing import Publisher
@@ -34,6 +35,7 @@ class Parts:
     webhooks: WebhookSender
     metrics: Metrics
     activity: Activity
+    history: History
     trials: ThreadPoolExecutor
     """For questions that store nothing: they must not take the pool from documents."""
     ready: bool = field(default=False)

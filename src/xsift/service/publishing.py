@@ -324,7 +324,9 @@ class Publisher:
             entries.setdefault(subscriber, []).append(entry)
             if snapshot.wants_document(caught.place):
                 whole.add(subscriber)
-            if job.sees_all or snapshot.owner(caught.place) == job.owner:
+            own = snapshot.owner(caught.place) == job.owner
+            outcome.own_matches += own
+            if own or job.sees_all:
                 receipt.matches.append(entry)
         head = {"id": receipt.id, "label": outcome.label, "received": job.received, "size": len(outcome.body)}
         start = b'"document":' + to_json(head) + b',"matches":['
@@ -345,6 +347,8 @@ class Publisher:
     def _note_failures(self, snapshot: Snapshot, receipt: Receipt, result: Found) -> None:
         self._metrics.failures.inc(len(result.failures))
         for place, failure in list(result.failures.items())[:MOST_NAMED]:
+            told = {"document": receipt.id, "at": time.time(), **error_fields(failure)}
+            self._activity.failed(snapshot.row(place), told)
             log.warning(
                 "a subscription could not be decided",
                 extra={
@@ -392,9 +396,17 @@ class Publisher:
                 stored[job.source] = stored.get(job.source, 0) + 1
                 size += len(outcome.body)
                 matches += outcome.matches
-                told = {"id": document_id(outcome.number), "owner": job.owner, "label": outcome.label}
                 self._activity.tell(
-                    {**told, "received": job.received, "size": len(outcome.body), "matches": outcome.matches}
+                    {
+                        "id": document_id(outcome.number),
+                        "owner": job.owner,
+                        "label": outcome.label,
+                        "received": job.received,
+                        "size": len(outcome.body),
+                        "matches": outcome.matches,
+                        "own_matches": outcome.own_matches,
+                        "deliveries": len(outcome.deliveries),
+                    }
                 )
         for source, number in stored.items():
             self._metrics.documents.labels(source).inc(number)

@@ -35,6 +35,7 @@ from xsift.service.delivery.courier import Couriers, Sender
 from xsift.service.delivery.kafka import KafkaSender
 from xsift.service.delivery.outbox import Outbox, Reads
 from xsift.service.delivery.webhooks import WebhookSender
+from xsift.service.history import History
 from xsift.service.intake.folder import FolderIntake
 from xsift.service.intake.kafka import KafkaIntake
 from xsift.service.janitor import Janitor
@@ -165,6 +166,16 @@ class Server:
         if settings.kafka.servers:
             senders.append(KafkaSender(settings.kafka))
         couriers = Couriers(senders, outbox, reads, writer, metrics, settings.webhooks, self._name)
+
+        def gauges() -> dict[str, float]:
+            return {
+                "match_queue": publisher.waiting,
+                "write_queue": writer.depth,
+                "couriers": couriers.at_work,
+                "subscriptions": live_set.snapshot.size,
+                "version": live_set.snapshot.version,
+            }
+
         trials = ThreadPoolExecutor(TRIALS_OF_ONE + 2, thread_name_prefix="xsift-trial")
         return Parts(
             settings,
@@ -178,6 +189,7 @@ class Server:
             webhooks,
             metrics,
             activity,
+            History(metrics, gauges),
             trials,
         )
 
@@ -268,6 +280,7 @@ class Server:
 
             parts.outbox.on_arrival = both
             await self._janitor.start(self._server_number)
+            parts.history.start()
             for intake in self._intakes:
                 intake.start()
             parts.ready = True
@@ -280,6 +293,7 @@ class Server:
         for intake in self._intakes:
             await asyncio.to_thread(intake.close)
         await asyncio.to_thread(parts.publisher.close)
+        await parts.history.close()
         await parts.couriers.close()
         await self._janitor.close()
         await parts.outbox.close()

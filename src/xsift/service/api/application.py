@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,7 +11,17 @@ from starlette.routing import Route as StarletteRoute
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from xsift.service.api import administration, documents, openapi, operations, subscribers, subscriptions
+from xsift.service import console
+from xsift.service.api import (
+    administration,
+    documents,
+    openapi,
+    operations,
+    subscribers,
+    subscription_list,
+    subscriptions,
+    trying,
+)
 from xsift.service.api.problems import Problem, problem_response
 from xsift.service.api.routes import HEADERS, Route, as_starlette
 from xsift.service.api.security import Gate
@@ -25,7 +37,7 @@ PAGE_POLICY = (
 
 def all_routes() -> list[Route]:
     """Every route of the API."""
-    modules = (documents, subscriptions, subscribers, operations, administration)
+    modules = (documents, subscriptions, subscription_list, trying, subscribers, operations, administration)
     return [route for module in modules for route in module.routes.routes]
 
 
@@ -48,16 +60,25 @@ def make_application(parts: Parts, gate: Gate) -> Router:
 
         return show
 
-    async def root(request: Request) -> Response:
-        return _with_headers(Response(status_code=307, headers={"location": "/docs"}))
-
     shown = [StarletteRoute(path, endpoint_of(path)) for path in pages]
+    shown += [StarletteRoute(path, _show_asset(asset)) for path, asset in console.assets().items()]
     # The router alone: what Starlette puts around it handles errors, which our endpoints do themselves.
     return Router(
-        [*as_starlette(routes, parts, gate), *shown, StarletteRoute("/", root)],
+        [*as_starlette(routes, parts, gate), *shown],
         redirect_slashes=False,
         default=_nothing_here,
     )
+
+
+def _show_asset(asset: console.Asset) -> Callable[[Request], Awaitable[Response]]:
+    headers = {"etag": asset.tag, "cache-control": "no-cache", "content-security-policy": console.POLICY}
+
+    async def show(request: Request) -> Response:
+        known = request.headers.get("if-none-match") == asset.tag
+        body, status = (b"", 304) if known else (asset.body, 200)
+        return _with_headers(Response(body, status, headers=headers, media_type=asset.media_type))
+
+    return show
 
 
 def _with_headers(response: Response) -> Response:

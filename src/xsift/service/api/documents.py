@@ -419,6 +419,13 @@ def nodes_json(nodes: Any) -> list[dict[str, Any]]:
     return found
 
 
+def steps_json(explanation: xsift.Explanation) -> list[dict[str, Any]]:
+    """The patterns of an explanation as JSON, each with how far its steps got."""
+    return [
+        {"pattern": pattern, "steps": [dict(vars(step)) for step in steps]} for pattern, steps in explanation.patterns
+    ]
+
+
 @routes.add(
     "POST",
     "/explain",
@@ -441,16 +448,7 @@ async def explain(call: Call) -> Response:
             "id": id,
             "xpath": explanation.xpath,
             "matched": explanation.matched,
-            "patterns": [
-                {
-                    "pattern": pattern,
-                    "steps": [
-                        {"step": step.step, "depth": step.depth, "found": step.found, "satisfied": step.satisfied}
-                        for step in steps
-                    ],
-                }
-                for pattern, steps in explanation.patterns
-            ],
+            "patterns": steps_json(explanation),
             "evaluated": explanation.evaluated,
             "residual": explanation.residual,
             "nodes": nodes_json(explanation.nodes),

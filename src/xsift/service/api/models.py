@@ -23,13 +23,18 @@ __all__ = [
     "MatchAnswer",
     "Preview",
     "PreviewIn",
+    "Proposals",
+    "ProposeIn",
     "PublishedDocument",
+    "Samples",
     "SelectAnswer",
     "Session",
     "SubscriberIn",
     "SubscriberOut",
     "SubscriptionIn",
     "SubscriptionOut",
+    "Tried",
+    "TryIn",
     "Validation",
     "Version",
 ]
@@ -106,6 +111,8 @@ class SubscriptionOut(BaseModel):
         default=None, description="Documents that it matched in the last minutes, on this server."
     )
     failures: int | None = Field(default=None, description="Documents on which it could not be decided, likewise.")
+    last_failure: dict[str, Any] | None = Field(default=None, description="The last of them: document, at, message.")
+    error: dict[str, Any] | None = Field(default=None, description="Why it is stored and cannot be used.")
 
 
 class Collection(BaseModel):
@@ -113,6 +120,7 @@ class Collection(BaseModel):
 
     items: list[Any]
     next: str | None = None
+    total: int | None = Field(default=None, description="Of all pages, where it was asked for.")
 
 
 class ImportReport(BaseModel):
@@ -143,6 +151,46 @@ class Validation(BaseModel):
     never: bool = False
 
 
+class TryIn(ExpressionIn):
+    xml: str = Field(default="", description="The document, as text: whatever encoding it declares.")
+
+
+class Tried(BaseModel):
+    """Places in the document are counted in units of UTF-16, as browsers do."""
+
+    validation: Validation
+    document_error: dict[str, Any] | None = Field(
+        default=None, description="What is wrong with the document: code, detail, line, column, and its place."
+    )
+    failure: dict[str, Any] | None = Field(default=None, description="Why it could not be decided here.")
+    matched: bool | None = None
+    patterns: list[dict[str, Any]] | None = Field(
+        default=None, description="Each with its steps: step, depth, found, satisfied, hint, and where else it is."
+    )
+    evaluated: bool | None = Field(
+        default=None, description="What the evaluation gave; null if the index decided alone."
+    )
+    selects: int | None = Field(default=None, description="How many nodes.")
+    nodes: list[tuple[int, int, str]] | None = Field(
+        default=None, description="Start, end and path of the first 5,000: of the element, or of the one that has it."
+    )
+    namespaces: list[dict[str, Any]] | None = Field(
+        default=None, description="If a prefix or a name is missing, those of the document: uri, prefix, elements."
+    )
+
+
+class ProposeIn(_In):
+    xml: str
+    element: int = Field(ge=1, description="Its number, counted from 1 in document order.")
+    attribute: str | None = Field(default=None, max_length=1000, description="Of that element, as it is written.")
+    namespaces: dict[Text, Text] = Field(default_factory=dict, max_length=100)
+
+
+class Proposals(BaseModel):
+    items: list[dict[str, Any]] = Field(description="xpath, says, selects; the most general first.")
+    namespaces: dict[str, str] = Field(description="All prefixes that they need.")
+
+
 class PreviewIn(ExpressionIn):
     documents: int = Field(default=1000, ge=1, le=10_000, description="How many of the latest documents are tried.")
 
@@ -151,6 +199,7 @@ class Preview(BaseModel):
     documents: int
     matched: int
     ids: list[str] = Field(description="The documents that it matched, the latest first, at most 100.")
+    caught: list[dict[str, Any]] = Field(description="The same: id, label, received, size.")
     broken: int
     warning: str = ""
 
@@ -257,7 +306,7 @@ class Explanation(BaseModel):
     id: str
     xpath: str
     matched: bool
-    patterns: list[dict[str, Any]] = Field(description="Each with its steps: step, depth, found, satisfied.")
+    patterns: list[dict[str, Any]] = Field(description="Each with its steps: step, depth, found, satisfied, hint.")
     evaluated: bool | None = Field(
         default=None, description="What the evaluation gave; null if the index decided alone."
     )
@@ -295,6 +344,12 @@ class Audit(BaseModel):
     action: str
     target: str
     detail: dict[str, Any]
+
+
+class Samples(BaseModel):
+    now: float
+    every: float = Field(description="Seconds between two samples.")
+    samples: dict[str, list[float | None]] = Field(description="A list a name; `at` is when.")
 
 
 class Version(BaseModel):

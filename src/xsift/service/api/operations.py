@@ -7,7 +7,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from xsift.service.api.routes import Call, Routes, json_response
+from xsift.service.api import models
+from xsift.service.api.problems import Problem
+from xsift.service.api.routes import Call, Parameter, Routes, json_response
+from xsift.service.history import EVERY_SECONDS, as_columns, buckets_of, percentile, total
 from xsift.service.parts import Parts
 from xsift.service.store import deliveries
 
@@ -42,8 +45,6 @@ async def metrics(call: Call) -> Response:
     if call.gate.needs_key and not call.parts.settings.open_metrics:
         caller = await call.gate.caller(call.request)
         if not caller.is_admin:
-            from xsift.service.api.problems import Problem
-
             raise Problem(403, "not-allowed", "metrics are for admins", hint="or set open_metrics")
     await refresh_gauges(call.parts)
     return Response(call.parts.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -101,6 +102,36 @@ async def status(call: Call) -> Response:
     )
 
 
+@routes.add(
+    "GET",
+    "/history",
+    "The last quarter of an hour on this server, a sample every two seconds: rates, percentiles, queues.",
+    roles=["admin"],
+    gives=models.Samples,
+    parameters=[Parameter("after", "Only samples after this time, in seconds since 1970.", {"type": "number"})],
+)
+async def history(call: Call) -> Response:
+    text = call.query("after") or "0"
+    try:
+        after = float(text)
+    except ValueError as error:
+        raise Problem(422, "bad-parameter", f"after is {text[:50]!r}", hint="seconds since 1970") from error
+    samples = call.parts.history.after(after)
+    return json_response({"now": time.time(), "every": EVERY_SECONDS, "samples": as_columns(samples)})
+
+
+@routes.add(
+    "GET",
+    "/owners",
+    "Owners of subscriptions, with how many each has.",
+    roles=["admin"],
+    gives=models.Collection,
+)
+async def owners(call: Call) -> Response:
+    found = sorted(call.parts.live_set.owners().items())
+    return json_response({"items": [{"owner": owner, "subscriptions": number} for owner, number in found]})
+
+
 def _totals(parts: Parts) -> dict[str, float]:
     names = {
         "documents": parts.metrics.documents,
@@ -112,24 +143,15 @@ def _totals(parts: Parts) -> dict[str, float]:
         "dropped": parts.metrics.dropped,
         "slow": parts.metrics.slow,
     }
-    return {
-        name: sum(sample.value for sample in next(iter(metric.collect())).samples if sample.name.endswith("_total"))
-        for name, metric in names.items()
-    }
+    return {name: total(metric) for name, metric in names.items()}
 
 
 def _percentiles(histogram: Any) -> dict[str, float]:
-    """Upper bounds of the median and the 99th percentile, since the start."""
-    buckets = [
-        (float(sample.labels["le"]), sample.value)
-        for sample in next(iter(histogram.collect())).samples
-        if sample.name.endswith("_bucket")
-    ]
-    total = buckets[-1][1] if buckets else 0
-    if not total:
-        return {"count": 0}
-    found: dict[str, float] = {"count": total}
+    """The median and the 99th percentile, about, since the start."""
+    buckets = buckets_of(histogram)
+    found = {"count": buckets[-1][1] if buckets else 0.0}
     for name, share in (("p50", 0.5), ("p99", 0.99)):
-        bound = next(bound for bound, count in buckets if count >= share * total)
-        found[name] = bound if bound != float("inf") else buckets[-2][0]
+        value = percentile(buckets, share)
+        if value is not None:
+            found[name] = value
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -34,6 +35,8 @@ routes = Routes("subscribers")
 HEARTBEAT_SECONDS = 15.0  # a comment in a stream, so that nobody on the way takes it for dead
 SEND_SECONDS = 60.0  # a client that reads nothing for so long is cut off; it resumes where it was
 LONGEST_POLL = 60
+PEEKED = 20  # deliveries that a look at a stream begins with
+PULSE_SECONDS = 2.0
 LARGEST_POLL = 8 << 20  # bytes after which no more deliveries are added to an answer
 
 
@@ -141,6 +144,7 @@ async def _find(call: Call) -> Row[Any]:
         OWNER,
         Parameter("most", "At most 1,000.", {"type": "integer"}),
         Parameter("after", "The `next` of the page before."),
+        Parameter("failing", "`true`: those that could not be delivered to lately.", {"enum": ["true"]}),
     ],
 )
 async def list_subscribers(call: Call) -> Response:
@@ -152,7 +156,10 @@ async def list_subscribers(call: Call) -> Response:
         if not separator:
             raise Problem(422, "bad-parameter", "after is not the `next` of a page")
         after = (first, last)
-    rows = await call.parts.reads.run(lambda connection: store.page(connection, owner=owner, after=after, most=most))
+    failing = bool(call.choice("failing", "", "true"))
+    rows = await call.parts.reads.run(
+        lambda connection: store.page(connection, owner=owner, after=after, most=most, failing=failing)
+    )
     next_ = f"{rows[-1].owner}/{rows[-1].id}" if len(rows) == most else None
     return json_response({"items": [shown(row) for row in rows], "next": next_})
 
@@ -189,10 +196,11 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, row: Row[Any], reader: Reader, use: OwnerUse) -> None:
+    def __init__(self, call: Call, row: Row[Any], reader: Reader, use: OwnerUse, *, peek: bool) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._call, self._row, self._reader, self._use = call, row, reader, use
+        self._peek = peek
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         metrics = self._call.parts.metrics
@@ -223,6 +231,8 @@ class _EventStream(Response):
             if found:
                 body += match_events(found, self._row.id)
             await _send_body(send, body or b": still here\n\n")
+            if self._peek:  # somebody looks; nothing was delivered
+                continue
             now = time.time()
             sent.inc(len(found))
             for delivery in found:
@@ -240,7 +250,7 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-async def _attach(call: Call, after: str | None) -> tuple[Row[Any], Reader, OwnerUse]:
+async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple[Row[Any], Reader, OwnerUse]:
     use = call.gate.use(call.caller.owner)
     if use.streams >= call.parts.settings.limits.streams:
         raise Problem(429, "too-many-streams", f"{use.streams} streams are open", headers={"retry-after": "5"})
@@ -250,10 +260,12 @@ async def _attach(call: Call, after: str | None) -> tuple[Row[Any], Reader, Owne
         if after:
             # Who resumes after an event has received it, and all before it.
             place = min(parse_delivery_id(after, row.number), row.last_place)
-            if place > row.acknowledged_place:
+            if place > row.acknowledged_place and not peek:
                 await call.parts.writer.run(lambda connection: deliveries.acknowledge(connection, row.number, place))
         else:
             place = max(row.acknowledged_place, row.dropped_place)
+            if peek:
+                place = max(place, row.last_place - PEEKED)
         return row, await call.parts.outbox.attach(row.number, place), use
     except BaseException:
         use.streams -= 1
@@ -267,12 +279,22 @@ async def _attach(call: Call, after: str | None) -> tuple[Row[Any], Reader, Owne
     roles=["subscribe"],
     gives="text/event-stream",
     statuses=(200, 404, 429),
-    parameters=[OWNER, Parameter("after", "Like Last-Event-ID.")],
+    parameters=[
+        OWNER,
+        Parameter("after", "Like Last-Event-ID."),
+        Parameter(
+            "peek",
+            "`true`: only look. Begins with the last 20 that wait, and acknowledges nothing.",
+            {"enum": ["true"]},
+        ),
+    ],
     streams=True,
 )
 async def events(call: Call) -> Response:
-    row, reader, use = await _attach(call, call.request.headers.get("last-event-id") or call.query("after"))
-    return _EventStream(call, row, reader, use)
+    after = call.request.headers.get("last-event-id") or call.query("after")
+    peek = bool(call.choice("peek", "", "true"))
+    row, reader, use = await _attach(call, after, peek=peek)
+    return _EventStream(call, row, reader, use, peek=peek)
 
 
 @routes.add(
@@ -364,6 +386,7 @@ async def acknowledge(call: Call) -> Response:
         OWNER,
         Parameter("subscriber", "Of one subscriber."),
         Parameter("most", "At most 1,000.", {"type": "integer"}),
+        Parameter("brief", "`true`: without documents and fragments.", {"enum": ["true"]}),
     ],
 )
 async def dead_letters(call: Call) -> Response:
@@ -374,7 +397,12 @@ async def dead_letters(call: Call) -> Response:
         return deliveries.dead(connection, owner=owner, subscriber=number, most=most)
 
     rows = await call.parts.reads.run(ask)
-    return json_response({"items": [_dead(row) for row in rows], "next": None})
+    items = [_dead(row) for row in rows]
+    if call.choice("brief", "", "true"):
+        for item in items:
+            facts, matches = item["delivery"]["document"], item["delivery"]["matches"]
+            item["delivery"] = {"document": facts, "matches": [{"id": match["id"]} for match in matches]}
+    return json_response({"items": items, "next": None})
 
 
 def _delivery_of(row: Any) -> Delivery:
@@ -462,7 +490,8 @@ async def forget(call: Call) -> Response:
 @routes.add(
     "GET",
     "/activity",
-    "What comes in, as server-sent events: documents, broken ones with their error. A view, no delivery.",
+    "What comes in, as server-sent events: documents, broken ones with their error, and a pulse with the time and, "
+    "for admins, the rates. A view, no delivery.",
     roles=["publish", "subscribe"],
     gives="text/event-stream",
     streams=True,
@@ -477,19 +506,25 @@ async def activity(call: Call) -> Response:
         if owner not in (None, event["owner"]):
             return b""
         if not call.caller.is_admin:  # how many subscriptions others have that match is theirs to know
-            event = {name: value for name, value in event.items() if name != "matches"}
+            event = {name: value for name, value in event.items() if name not in ("matches", "deliveries")}
         return b"event: document\ndata: " + to_json(event) + b"\n\n"
+
+    def pulse() -> bytes:
+        rates = call.parts.history.latest if call.caller.is_admin else {}
+        return b"event: pulse\ndata: " + to_json({"now": time.time(), "rates": rates}) + b"\n\n"
 
     async def stream() -> AsyncIterator[bytes]:
         use.streams += 1
         queue = call.parts.activity.watch()
         try:
             yield b"retry: 1000\n\n" + b"".join(map(shown_event, list(call.parts.activity.feed)))
+            pulsed = 0.0
             while call.parts.ready:
-                try:
-                    yield shown_event(await asyncio.wait_for(queue.get(), HEARTBEAT_SECONDS))
-                except TimeoutError:
-                    yield b": still here\n\n"
+                if time.monotonic() - pulsed >= PULSE_SECONDS:
+                    pulsed = time.monotonic()
+                    yield pulse()
+                with contextlib.suppress(TimeoutError):
+                    yield shown_event(await asyncio.wait_for(queue.get(), PULSE_SECONDS))
         finally:
             call.parts.activity.unwatch(queue)
             use.streams -= 1

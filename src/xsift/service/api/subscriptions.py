@@ -1,19 +1,19 @@
-"""Subscriptions: put, looked at, removed; imported and exported; checked before they are made."""
+"""Subscriptions: put, looked at, removed, imported. Lists and exports are in subscription_list.py; what is asked
+before one is made, in trying.py.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Row, select
-from starlette.responses import Response, StreamingResponse
+from sqlalchemy import Connection, Row
+from starlette.responses import Response
 
 import xsift
 from xsift.errors import XsiftError
@@ -25,19 +25,15 @@ from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.store import deliveries as deliveries_store
 from xsift.service.store import keys
 from xsift.service.store import subscriptions as store
-from xsift.service.store.numbers import document_id
-from xsift.service.store.schema import documents
 from xsift.service.store.subscriptions import Subscription
 
-__all__ = ["routes"]
+__all__ = ["OWNER", "checked_name", "error_json", "routes", "shown"]
 
 routes = Routes("subscriptions")
 
 IMPORT_ROWS = 500  # rows of an import that are written in one piece: documents wait for no more than that
 MOST_ERRORS = 1000  # that an import's report names
 LONGEST_LINE = 256 << 10
-PREVIEW_SHOWN = 100
-PREVIEW_BATCH = 200
 _LINE = TypeAdapter(models.Line)
 OWNER = Parameter("owner", "For whom; for admins. Default: the caller.")
 
@@ -69,7 +65,20 @@ def shown(row: Row[Any], call: Call | None = None) -> dict[str, Any]:
         answer |= {"removed": row.removed_at, "removed_by": row.removed_by}
     elif call is not None:
         answer["matches"], answer["failures"] = call.parts.activity.of(row.row)
+        refusal = call.parts.live_set.refusal(row.row)
+        if refusal is not None:
+            answer["error"] = error_json(refusal)
+        last_failure = call.parts.activity.reason(row.row)
+        if last_failure is not None:
+            answer["last_failure"] = last_failure
     return answer
+
+
+def error_json(error: XsiftError) -> dict[str, Any]:
+    """An error as a field of an answer: code, detail, hint, and where."""
+    fields = deliveries_store.error_fields(error)
+    fields["detail"] = fields.pop("message")
+    return fields
 
 
 def _check(rows: Sequence[tuple[str, str, bool, dict[str, str]]], residuals: Any) -> dict[int, XsiftError]:
@@ -205,82 +214,6 @@ async def history(call: Call) -> Response:
 # Many
 
 
-@routes.add(
-    "GET",
-    "/subscriptions",
-    "Subscriptions by owner and id, a page at a time; or all of them as NDJSON.",
-    roles=["subscribe"],
-    gives=models.Collection,
-    parameters=[
-        OWNER,
-        Parameter("most", "Of a page, at most 1,000.", {"type": "integer"}),
-        Parameter("after", "The `next` of the page before."),
-        Parameter("prefix", "Ids that begin with this."),
-        Parameter("contains", "Ids or expressions that contain this."),
-        Parameter("subscriber", "Those of one subscriber."),
-        Parameter("label", "NAME=VALUE; may be given several times."),
-        Parameter("format", "`ndjson`: all, streamed, in the form that an import takes.", {"enum": ["ndjson"]}),
-    ],
-)
-async def list_subscriptions(call: Call) -> Response:
-    filters: dict[str, Any] = {
-        "owner": call.owner_or_all(),
-        "prefix": call.query("prefix"),
-        "contains": call.query("contains"),
-        "subscriber": call.query("subscriber"),
-        "labels": _labels(call),
-    }
-    if call.choice("format", "", "ndjson") == "ndjson":
-        return StreamingResponse(_export(call, filters), media_type="application/x-ndjson")
-    most, after = call.number("most", 100, 1, 1000), _place(call.query("after"))
-    rows = await call.parts.reads.run(lambda connection: store.page(connection, after=after, most=most, **filters))
-    next_ = _cursor(rows[-1]) if len(rows) == most else None
-    return json_response({"items": [shown(row, call) for row in rows], "next": next_})
-
-
-def _labels(call: Call) -> dict[str, str]:
-    labels = {}
-    for text in call.request.query_params.getlist("label"):
-        name, separator, value = text.partition("=")
-        if not separator or not name or '"' in name:
-            raise Problem(422, "bad-parameter", f"label is {text[:50]!r}", hint="NAME=VALUE")
-        labels[name] = value
-    return labels
-
-
-def _cursor(row: Row[Any]) -> str:
-    return base64.urlsafe_b64encode(to_json([row.owner, row.id])).decode()
-
-
-def _place(cursor: str | None) -> tuple[str, str] | None:
-    if not cursor:
-        return None
-    try:
-        owner, id = from_json(base64.urlsafe_b64decode(cursor.encode()))
-        if not isinstance(owner, str) or not isinstance(id, str):
-            raise ValueError
-    except ValueError as error:
-        raise Problem(422, "bad-parameter", "after is not the `next` of a page") from error
-    return owner, id
-
-
-async def _export(call: Call, filters: dict[str, Any]) -> AsyncIterator[bytes]:
-    after: tuple[str, str] | None = None
-    everybody = filters["owner"] is None
-    while True:
-        rows = await call.parts.reads.run(partial(store.page, after=after, most=1000, **filters))
-        if not rows:
-            return
-        after = (rows[-1].owner, rows[-1].id)
-        yield b"".join(to_json(_line(row, everybody)) + b"\n" for row in rows)
-
-
-def _line(row: Row[Any], everybody: bool) -> dict[str, Any]:
-    names = ("id", "xpath", "ordered", "namespaces", "subscriber", "deliver", "labels", "metadata")
-    line = {name: row.subscriber_id if name == "subscriber" else getattr(row, name) for name in names}
-    return {"owner": row.owner, **line} if everybody else line
-
-
 @dataclass
 class _Import:
     """An import under way."""
@@ -350,9 +283,7 @@ class _Import:
     def _refuse(self, line: int, id: str | None, error: XsiftError) -> None:
         self.refused += 1
         if len(self.errors) < MOST_ERRORS:
-            fields = deliveries_store.error_fields(error)
-            fields["detail"] = fields.pop("message")
-            self.errors.append({"line": line, **fields, **({"id": id} if id is not None else {})})
+            self.errors.append({"line": line, **error_json(error), **({"id": id} if id is not None else {})})
 
 
 @routes.add(
@@ -381,6 +312,7 @@ async def import_subscriptions(call: Call) -> Response:
     if waiting:
         await importing.take(waiting)
     await importing.finish()
+    importing.errors.sort(key=lambda error: int(error["line"]))
     report = {
         name: getattr(importing, name) for name in ("added", "replaced", "unchanged", "refused", "version", "errors")
     }
@@ -392,95 +324,7 @@ async def import_subscriptions(call: Call) -> Response:
     return json_response(report)
 
 
-# Before it is made
-
-
-@routes.add(
-    "POST",
-    "/subscriptions/validate",
-    "Whether an expression can be used, what of it is indexed, and what is wrong where.",
-    roles=["subscribe", "publish"],
-    takes=models.ExpressionIn,
-    gives=models.Validation,
-    statuses=(200, 422),
-)
-async def validate(call: Call) -> Response:
-    wanted = await call.model(models.ExpressionIn)
-    return json_response(await in_trial(call, lambda: _validation(wanted, call)))
-
-
-def _validation(wanted: models.ExpressionIn, call: Call) -> dict[str, Any]:
-    try:
-        trial = xsift.Subscriptions(namespaces=wanted.namespaces, residuals=call.parts.settings.matching.residuals)
-        trial.add("expression", wanted.xpath, ordered=wanted.ordered)
-    except (XsiftError, ValueError) as error:
-        fields = deliveries_store.error_fields(error) if isinstance(error, XsiftError) else {"message": str(error)}
-        fields["detail"] = fields.pop("message")
-        fields.pop("id", None)
-        return {"valid": False, "error": fields}
-    report = trial.explain("expression")
-    return {
-        "valid": True,
-        "indexed": report.patterns,
-        "exact": report.exact,
-        "evaluated": report.residual,
-        "reason": report.reason,
-        "always": report.always,
-        "never": report.never,
-    }
-
-
-@routes.add(
-    "POST",
-    "/subscriptions/preview",
-    "What an expression would have caught: it is tried on the latest documents that the caller may see.",
-    roles=["subscribe", "publish"],
-    takes=models.PreviewIn,
-    gives=models.Preview,
-    statuses=(200, 422),
-)
-async def preview(call: Call) -> Response:
-    wanted = await call.model(models.PreviewIn)
-    owner = call.owner_or_all()
-    trial = xsift.Subscriptions(namespaces=wanted.namespaces, residuals=call.parts.settings.matching.residuals)
-    trial.add("expression", wanted.xpath, ordered=wanted.ordered)
-    matcher = trial.matcher()
-    tried = matched = failed = 0
-    ids: list[str] = []
-    before: int | None = None
-    while tried < wanted.documents:
-        size = min(PREVIEW_BATCH, wanted.documents - tried)
-        rows = await call.parts.reads.run(partial(_latest, owner=owner, before=before, most=size))
-        if not rows:
-            break
-        before, tried = rows[-1].number, tried + len(rows)
-        bodies = [xsift.Document(bytes(row.body), encoding=row.encoding) for row in rows]
-        results = await in_trial(call, partial(_match_all, matcher, bodies))
-        for row, result in zip(rows, results, strict=True):
-            failed += result.error is not None or bool(result.failures)
-            matched += len(result) > 0
-            if len(result) and len(ids) < PREVIEW_SHOWN:
-                ids.append(document_id(row.number))
-        await asyncio.sleep(0)
-    warning = ""
-    if tried >= 20 and matched >= 0.9 * tried:
-        warning = "it matches nearly everything"
-    elif tried >= 20 and not matched:
-        warning = "it matches nothing of what came lately"
-    return json_response({"documents": tried, "matched": matched, "ids": ids, "broken": failed, "warning": warning})
-
-
-def _match_all(matcher: xsift.Matcher, documents: list[xsift.Document]) -> list[xsift.Match]:
-    return list(matcher.match_many(documents))
-
-
-def _latest(connection: Connection, owner: str | None, before: int | None, most: int) -> list[Any]:
-    query = select(documents.c.number, documents.c.body, documents.c.encoding)
-    if owner is not None:
-        query = query.where(documents.c.owner == owner)
-    if before is not None:
-        query = query.where(documents.c.number < before)
-    return list(connection.execute(query.order_by(documents.c.number.desc()).limit(most)))
+# Versions of the set
 
 
 @routes.add(

@@ -63,6 +63,8 @@ class Outcome:
     encoding: str | None
     error: XsiftError | None = None
     matches: int = 0
+    own_matches: int = 0
+    """Those of the owner who published it."""
     deliveries: list[tuple[int, bytes, bool]] = field(default_factory=list)
     """For each subscriber: its number, the content, whether it gets the document too."""
 

@@ -89,10 +89,17 @@ def by_number(connection: Connection, number: int) -> Row[Any]:
 
 
 def page(
-    connection: Connection, *, owner: str | None, after: tuple[str, str] | None = None, most: int = 100
+    connection: Connection,
+    *,
+    owner: str | None,
+    after: tuple[str, str] | None = None,
+    most: int = 100,
+    failing: bool = False,
 ) -> list[Row[Any]]:
-    """Subscribers by owner and id."""
+    """Subscribers by owner and id; with `failing` those whose last delivery failed, or that ended."""
     query = select(table)
+    if failing:
+        query = query.where((table.c.attempts > 0) | (table.c.reason != "") | (table.c.state == "ended"))
     if owner is not None:
         query = query.where(table.c.owner == owner)
     if after is not None:

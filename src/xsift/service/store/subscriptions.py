@@ -19,12 +19,16 @@ from xsift.service.store.schema import subscriptions as table
 
 __all__ = [
     "Changes",
+    "Filter",
     "Put",
     "Subscription",
+    "among",
     "changes_after",
+    "count",
     "current_version",
     "get",
     "history",
+    "latest",
     "list_versions",
     "live_rows",
     "page",
@@ -107,7 +111,11 @@ def put_many(
         new.append(subscription)
     if not new:
         return Put(version, 0, 0, unchanged)
-    if most is not None and len(new) > len(replaced) and count(connection, owner) + len(new) - len(replaced) > most:
+    if (
+        most is not None
+        and len(new) > len(replaced)
+        and count(connection, Filter(owner)) + len(new) - len(replaced) > most
+    ):
         raise SubscriptionError(
             "too-many-subscriptions",
             f"{owner!r} may have {most:,} subscriptions",
@@ -203,35 +211,67 @@ def history(connection: Connection, owner: str, id: str, most: int = 100) -> lis
     return list(connection.execute(query.order_by(table.c.row.desc()).limit(most)))
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Which of the live subscriptions are meant; without anything, all."""
+
+    owner: str | None = None
+    subscriber: str | None = None
+    prefix: str | None = None
+    contains: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        wanted: list[ColumnElement[bool]] = [table.c.removed.is_(None)]
+        if self.owner is not None:
+            wanted.append(table.c.owner == self.owner)
+        if self.subscriber is not None:
+            wanted.append(subscribers_table.c.id == self.subscriber)
+        if self.prefix:
+            wanted.append(table.c.id.startswith(self.prefix, autoescape=True))
+        if self.contains:
+            within = [column.contains(self.contains, autoescape=True) for column in (table.c.xpath, table.c.id)]
+            wanted.append(or_(*within))
+        for name, value in self.labels.items():
+            wanted.append(table.c.labels[name].as_string() == value)
+        return wanted
+
+
+EVERYTHING = Filter()
+
+
 def page(
     connection: Connection,
+    filter: Filter = EVERYTHING,
     *,
-    owner: str | None = None,
     after: tuple[str, str] | None = None,
     most: int = 100,
-    subscriber: str | None = None,
-    prefix: str | None = None,
-    contains: str | None = None,
-    labels: Mapping[str, str] | None = None,
 ) -> list[Row[Any]]:
     """Live subscriptions by owner and id, those after `after`."""
-    wanted: list[ColumnElement[bool]] = [table.c.removed.is_(None)]
-    if owner is not None:
-        wanted.append(table.c.owner == owner)
+    query = select(*SHOWN).select_from(JOINED).where(*filter.conditions())
     if after is not None:
-        wanted.append(or_(table.c.owner > after[0], and_(table.c.owner == after[0], table.c.id > after[1])))
-    if subscriber is not None:
-        wanted.append(subscribers_table.c.id == subscriber)
-    if prefix:
-        wanted.append(table.c.id.startswith(prefix, autoescape=True))
-    if contains:
-        wanted.append(
-            or_(table.c.xpath.contains(contains, autoescape=True), table.c.id.contains(contains, autoescape=True))
-        )
-    for name, value in (labels or {}).items():
-        wanted.append(table.c.labels[name].as_string() == value)
-    query = select(*SHOWN).select_from(JOINED).where(*wanted)
+        query = query.where(or_(table.c.owner > after[0], and_(table.c.owner == after[0], table.c.id > after[1])))
     return list(connection.execute(query.order_by(table.c.owner, table.c.id).limit(most)))
+
+
+def latest(
+    connection: Connection, filter: Filter = EVERYTHING, *, before: int | None = None, most: int = 100
+) -> list[Row[Any]]:
+    """Live subscriptions, those that were changed last first; rows before `before`."""
+    query = select(*SHOWN).select_from(JOINED).where(*filter.conditions())
+    if before is not None:
+        query = query.where(table.c.row < before)
+    return list(connection.execute(query.order_by(table.c.row.desc()).limit(most)))
+
+
+def among(connection: Connection, rows: Sequence[int], filter: Filter = EVERYTHING) -> dict[int, Row[Any]]:
+    """Those of some rows that are live and meant."""
+    found: dict[int, Row[Any]] = {}
+    for begin in range(0, len(rows), CHUNK):
+        query = select(*SHOWN).select_from(JOINED).where(*filter.conditions())
+        query = query.where(table.c.row.in_(rows[begin : begin + CHUNK]))
+        found |= {row.row: row for row in connection.execute(query)}
+    return found
 
 
 def live_rows(connection: Connection) -> Iterator[list[Row[Any]]]:
@@ -277,7 +317,8 @@ def list_versions(connection: Connection, before: int | None, most: int) -> list
     return list(connection.execute(query if before is None else query.where(versions.c.version < before)))
 
 
-def count(connection: Connection, owner: str | None = None) -> int:
-    """Live subscriptions."""
-    query = select(func.count()).select_from(table).where(table.c.removed.is_(None))
-    return int(connection.scalar(query if owner is None else query.where(table.c.owner == owner)) or 0)
+def count(connection: Connection, filter: Filter = EVERYTHING) -> int:
+    """How many live subscriptions are meant."""
+    source = table if filter.subscriber is None else JOINED
+    query = select(func.count()).select_from(source).where(*filter.conditions())
+    return int(connection.scalar(query) or 0)

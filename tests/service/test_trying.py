@@ -1,0 +1,227 @@
+"""What the console asks, over HTTP: trying, proposing, lists that are sorted, the last minutes, a look at a stream."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+import xsift
+from tests.service.receiver import Receiver
+from tests.service.running import RunningServer, until
+
+NEWS = "<news><title>Zürich 𝒳</title><title>Lima</title></news>"
+
+
+def tried(http: httpx.Client, xpath: str, xml: str = NEWS, **more: Any) -> dict[str, Any]:
+    answer = http.post("/try", json={"xpath": xpath, "xml": xml, **more})
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def in_browser(text: str, start: int, end: int) -> str:
+    """The piece of a text that a browser finds there: it counts in UTF-16."""
+    return text.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le")
+
+
+def test_an_expression_is_tried(http: httpx.Client) -> None:
+    told = tried(http, "//title[. = 'Lima']")
+    assert told["validation"]["valid"]
+    assert (told["matched"], told["selects"]) == (True, 1)
+    start, end, path = told["nodes"][0]
+    assert in_browser(NEWS, start, end) == "<title>Lima</title>"
+    assert path == "/news/title"
+    steps = told["patterns"][0]["steps"]
+    assert [(step["found"], step["satisfied"]) for step in steps] == [(2, 1), (2, 1)]
+    assert "namespaces" not in told
+    assert tried(http, "//title", "")["validation"]["valid"]
+    assert "nodes" not in tried(http, "//title", " ")
+
+
+def test_an_expression_that_is_wrong_and_a_document_that_is(http: httpx.Client) -> None:
+    told = tried(http, "//title[")
+    assert not told["validation"]["valid"]
+    assert (told["validation"]["error"]["column"], told["validation"]["error"]["hint"]) == (9, "add ]")
+    assert "matched" not in told
+    broken = "<ä>𝒳<b></c></ä>"
+    for xpath in ("//title", "//title["):
+        told = tried(http, xpath, broken)
+        assert told["document_error"]["code"] == "tag-mismatch"
+        assert in_browser(broken, told["document_error"]["place"], 99).startswith(("</c>", "c>"))
+    assert tried(http, "//a", "no document")["document_error"]["code"] == "not-a-document"
+    assert tried(http, "//a[. = //a/following::a/@b]", f"<r>{'<a b="1"/>' * 5000}</r>")["failure"]["code"]
+
+
+def test_namespaces_are_told_when_a_name_is_not_found(http: httpx.Client) -> None:
+    xml = "<n:news xmlns:n='urn:n'><title xmlns='urn:t'/></n:news>"
+    told = tried(http, "//q:title", xml)
+    assert told["validation"]["error"]["code"] == "unbound-prefix"
+    assert {item["uri"]: item["elements"] for item in told["namespaces"]} == {"urn:n": 1, "urn:t": 1}
+    told = tried(http, "/news/title", xml)
+    assert [step["elsewhere"] for step in told["patterns"][0]["steps"]] == [["urn:n"], ["urn:t"]]
+    assert tried(http, "/n:news", xml, namespaces={"n": "urn:n"})["selects"] == 1
+
+
+def test_many_nodes_are_counted_and_the_first_are_told(http: httpx.Client) -> None:
+    told = tried(http, "//a", f"<r>{'<a/>' * 9000}</r>")
+    assert (told["selects"], len(told["nodes"])) == (9000, 5000)
+
+
+def test_malformed_questions(http: httpx.Client) -> None:
+    for path in ("/try", "/propose"):
+        assert http.post(path, content=b"<a/>").status_code in (400, 422)
+        assert http.post(path, json={}).status_code == 422
+        assert http.post(path, json={"xpath": "//a", "xml": 5, "element": 1}).status_code == 422
+        assert http.post(path, json={"xpath": "//a", "xml": "<a/>", "element": 1, "more": 1}).status_code == 422
+        large = {"xpath": "//a", "xml": f"<a>{'x' * 3_000_000}</a>", "element": 1}
+        assert http.post(path, json=large).status_code == 413
+    assert http.post("/propose", json={"xml": "<a/>", "element": 0}).status_code == 422
+    assert http.post("/propose", json={"xml": "<a/>", "element": 7}).json()["code"] == "unknown-node"
+    assert http.post("/propose", json={"xml": "<a>", "element": 1}).status_code == 422
+
+
+def test_proposals(http: httpx.Client) -> None:
+    answer = http.post("/propose", json={"xml": "<r xmlns='urn:r'><a b='1'/><a/></r>", "element": 2}).json()
+    counts = [item["selects"] for item in answer["items"]]
+    assert counts == sorted(counts, reverse=True)
+    prefix = next(iter(answer["namespaces"]))
+    assert answer["items"][0]["xpath"] == f"//{prefix}:a"
+    attribute = http.post("/propose", json={"xml": "<r><a b='1'/></r>", "element": 2, "attribute": "b"}).json()
+    assert attribute["items"][0]["xpath"] == "//@b"
+
+
+def test_the_preview_tells_which(client: xsift.Client, http: httpx.Client) -> None:
+    client.publish("<shown/>", label="the one")
+    client.publish("<other/>")
+    told = http.post("/subscriptions/preview", json={"xpath": "/shown"}).json()
+    assert (told["documents"], told["matched"]) == (2, 1)
+    assert told["caught"][0]["label"] == "the one"
+    assert told["ids"] == [told["caught"][0]["id"]]
+
+
+def pages(http: httpx.Client, most: int, **query: str) -> list[list[str]]:
+    found, after = [], None
+    while True:
+        params = {"most": most, **query, **({"after": after} if after else {})}
+        page = http.get("/subscriptions", params=params).json()
+        found.append([item["id"] for item in page["items"]])
+        after = page["next"]
+        if after is None:
+            return found
+
+
+def test_lists_are_sorted_and_counted(client: xsift.Client, http: httpx.Client) -> None:
+    client.add_many(
+        [{"id": f"s{number}", "xpath": f"//n{number}", "labels": {"odd": str(number % 2)}} for number in range(7)]
+    )
+    client.add("s2", "//changed")
+    for _ in range(2):
+        client.publish("<n5/>")
+    client.publish("<r><n5/><n3/></r>")
+    every = [f"s{number}" for number in range(7)]
+    assert sum(pages(http, 3), []) == every
+    assert sum(pages(http, 2, sort="changed"), [])[0] == "s2"
+    assert sorted(sum(pages(http, 2, sort="changed"), [])) == every
+    for most in (1, 2, 3, 100):
+        assert sum(pages(http, most, sort="matches"), []) == ["s5", "s3", "s0", "s1", "s2", "s4", "s6"], most
+    assert sum(pages(http, 2, sort="matches", label="odd=0"), []) == ["s0", "s2", "s4", "s6"]
+    assert sum(pages(http, 3, sort="failures"), []) == every
+    counted = http.get("/subscriptions", params={"count": "true", "label": "odd=1", "most": 1}).json()
+    assert (counted["total"], len(counted["items"])) == (3, 1)
+    assert http.get("/subscriptions", params={"count": "true", "subscriber": "nobody"}).json()["total"] == 0
+    for query in (
+        {"sort": "nonsense"},
+        {"after": "nonsense"},
+        {"sort": "changed", "after": "WyJhIiwiYiJd"},
+        {"after": "WzFd"},
+    ):
+        assert http.get("/subscriptions", params=query).status_code == 422, query
+
+
+def test_a_subscription_says_why_it_failed(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("costly", "//a[. = //a/following::a/@b]")
+    published = client.publish(f"<r>{'<a b="1"/>' * 5000}</r>")
+    told = client.get("costly")
+    assert (told["failures"], told["last_failure"]["document"]) == (1, published.id)
+    assert told["last_failure"]["code"] == "too-many-steps"
+    assert http.get("/subscriptions", params={"sort": "failures"}).json()["items"][0]["id"] == "costly"
+
+
+def test_history_and_owners(client: xsift.Client, http: httpx.Client, owner: str) -> None:
+    client.add("here", "//here")
+    client.publish("<here/>")
+    owners = {item["owner"]: item["subscriptions"] for item in http.get("/owners").json()["items"]}
+    assert owners[owner] == 1
+    until(lambda: any(http.get("/history").json()["samples"].get("documents", [])))
+    samples = http.get("/history").json()["samples"]
+    lengths = {len(values) for values in samples.values()}
+    assert len(lengths) == 1
+    assert samples["at"] == sorted(samples["at"])
+    assert any(value for value in samples["match_p99"] if value is not None)
+    assert http.get("/history", params={"after": time.time() + 100}).json()["samples"] == {}
+    assert http.get("/history", params={"after": "soon"}).status_code == 422
+
+
+def events(http: httpx.Client, path: str, number: int, **query: str) -> list[tuple[str, dict[str, Any]]]:
+    """The first so many events of a stream."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    with http.stream("GET", path, params=query) as answer:
+        name = ""
+        for line in answer.iter_lines():
+            if line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("data: "):
+                found.append((name, json.loads(line[6:])))
+                if len(found) == number:
+                    return found
+    raise AssertionError("the stream ended")
+
+
+def test_a_look_at_a_stream_acknowledges_nothing(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("looked", "//looked", subscriber="looked", deliver="fragments")
+    for number in range(25):
+        client.publish(f"<looked>{number}</looked>")
+    path = "/subscribers/looked/events"
+    first = events(http, path, 20, peek="true")
+    assert first[0][1]["matches"][0]["fragments"][0]["xml"] == "<looked>5</looked>"
+    last = first[-1][1]["id"]
+    client.publish("<looked>more</looked>")
+    again = events(http, path, 1, peek="true", after=last)
+    assert again[0][1]["matches"][0]["fragments"][0]["xml"] == "<looked>more</looked>"
+    assert client.get_subscriber("looked")["waiting"] == 26
+
+
+def test_the_activity_has_a_pulse(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("pulse", "//pulse")
+    published = client.publish("<pulse/>")
+    found = events(http, "/activity", 2)
+    event = next(data for name, data in found if name == "document")
+    assert (event["id"], event["matches"], event["own_matches"], event["deliveries"]) == (published.id, 1, 1, 1)
+    pulse = next(data for name, data in found if name == "pulse")
+    assert abs(pulse["now"] - time.time()) < 60
+
+
+def test_who_fails_and_dead_letters_in_brief(client: xsift.Client, http: httpx.Client) -> None:
+    receiver = Receiver(500)
+    client.put_subscriber("hook", kind="webhook", url=receiver.url)
+    client.add("fails", "//fails", subscriber="hook", deliver="document")
+    client.add("fine", "//fine", subscriber="fine")
+    client.publish("<fails/>", label="dead")
+    until(lambda: client.dead_letters())
+    assert [item["id"] for item in http.get("/subscribers", params={"failing": "true"}).json()["items"]] == ["hook"]
+    brief = http.get("/dead-letters", params={"brief": "true"}).json()["items"][0]["delivery"]
+    assert set(brief) == {"document", "matches"}
+    assert (brief["document"]["label"], brief["matches"]) == ("dead", [{"id": "fails"}])
+    assert "xml" in http.get("/dead-letters").json()["items"][0]["delivery"]
+
+
+@pytest.mark.parametrize("path", ["/", "/console/app.js", "/console/style.css", "/console/sample-news.xml"])
+def test_the_page_is_there(server: RunningServer, path: str) -> None:
+    answer = httpx.get(server.url + path)
+    assert answer.status_code == 200
+    assert "unsafe-inline" not in answer.headers["content-security-policy"]
+    assert answer.headers["referrer-policy"] == "no-referrer"
