@@ -15,20 +15,26 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
-from xsift.spark.worker import Part
+from xsift.spark.memory import worker_memory_bytes as worker_share
+from xsift.spark.routing import Part, Router
+from xsift.spark.worker import Task
 from xsift.tables.table import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from xsift.spark.indexes import IndexFolder
 
 __all__ = ["Compiled", "SubscriptionSource", "compile_subscriptions", "compile_table", "save_matcher", "table_of"]
 
@@ -41,7 +47,6 @@ SubscriptionSource: TypeAlias = (
 now, a matcher, or the path of a saved one."""
 
 Errors = Literal["raise", "collect"]
-DEFAULT_WORKER_MEMORY_BYTES = 2 * 2**30
 REPORTED_ERRORS = 20
 SAMPLE_ROWS = 50_000  # by which the number of shards is judged first
 SHARD_ATTEMPTS = 3
@@ -57,6 +62,12 @@ class Compiled:
     subscriptions: int
     index_bytes: int
     failed: tuple[tuple[str, XsiftError], ...] = ()
+    router: Router | None = None
+    folder: IndexFolder | None = None
+
+    def task(self, **settings: Any) -> Task:
+        """The function that workers run; `settings` are those of Task."""
+        return Task(self.parts, **settings, router=self.router, folder=self.folder, one_at_a_time=self.sharded)
 
     def __str__(self) -> str:
         shards = f" in {len(self.parts)} shards" if self.sharded else ""
@@ -83,9 +94,9 @@ def compile_subscriptions(
     times.
 
     `engine`, `engine_options` and `residuals` are those of Subscriptions and its matchers. `shards` splits the set;
-    by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is
-    by default spark.executor.pyspark.memory if that is set, else 2 GiB. With errors="collect" subscriptions that
-    cannot be used are left out and listed in `failed`.
+    by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is by default what
+    spark.executor.pyspark.memory leaves each worker if that is set (memory.py), else 2 GiB. With errors="collect"
+    subscriptions that cannot be used are left out and listed in `failed`.
     """
     if isinstance(subscriptions, Compiled):
         return subscriptions
@@ -96,7 +107,7 @@ def compile_subscriptions(
     if isinstance(subscriptions, SubscriptionTable):
         namespaces = subscriptions.namespaces | dict(namespaces or {})
         subscriptions = subscriptions.as_of()
-    memory_bytes = worker_memory_bytes or _worker_memory_bytes(spark)
+    memory_bytes = worker_memory_bytes or worker_share(spark)
     options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
     if isinstance(subscriptions, Matcher | str | os.PathLike):
         compiled = _ship_saved(spark, subscriptions, shards)
@@ -126,15 +137,6 @@ def _stated(compiled: Compiled, memory_bytes: int) -> Compiled:
             memory_bytes / 2**20,
         )
     return compiled
-
-
-def _worker_memory_bytes(spark: SparkSession) -> int:
-    setting = spark.conf.get("spark.executor.pyspark.memory", None)
-    if not setting:
-        return DEFAULT_WORKER_MEMORY_BYTES
-    units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-    digits = setting.lower().rstrip("b")
-    return int(digits[:-1]) * units[digits[-1]] if digits[-1] in units else int(digits) * 2**20
 
 
 def table_of(subscriptions: DataFrame | pa.Table | Subscriptions) -> pa.Table:
@@ -174,6 +176,39 @@ def compile_table(
 ) -> Compiled:
     """Compiles a table, one shard after the other, so that the driver holds one index at a time. If `shards` is not
     given, it is found by trying: the size of an index is not in proportion to its rows."""
+    table, repeated = _without_repeated(table, namespaces, options, errors)
+    compiled = _compile_fitting(spark, table, namespaces, options, errors, shards, memory_bytes)
+    return replace(compiled, failed=(*repeated, *compiled.failed)) if repeated else compiled
+
+
+def _without_repeated(
+    table: pa.Table, namespaces: Mapping[str, str], options: MatcherOptions, errors: Errors
+) -> tuple[pa.Table, list[tuple[str, XsiftError]]]:
+    """The table without rows whose id is that of a good row before: shards do not see each other's ids. Rows with an
+    id that comes again are tried together, so that they are judged as in one set."""
+    counts = table.group_by("id").aggregate([([], "count_all")])
+    again = counts.filter(pc.greater(counts["count_all"], 1))["id"]
+    if not len(again):
+        return table, []
+    places = np.flatnonzero(pc.is_in(table["id"], value_set=again.combine_chunks()).to_numpy(zero_copy_only=False))
+    failed = options.subscriptions(namespaces).add_many(table.take(pa.array(places)), errors=errors)
+    good = np.ones(table.num_rows, dtype=bool)
+    for _, error in failed:
+        assert error.row is not None
+        error.row = int(places[error.row])
+        good[error.row] = False
+    return table.filter(pa.array(good)), failed
+
+
+def _compile_fitting(
+    spark: SparkSession,
+    table: pa.Table,
+    namespaces: Mapping[str, str],
+    options: MatcherOptions,
+    errors: Errors,
+    shards: int | None,
+    memory_bytes: int,
+) -> Compiled:
     if shards is not None:
         return _compile_shards(spark, table, namespaces, options, errors, shards)
     shards = _shards_needed(table, namespaces, options, memory_bytes)
@@ -208,7 +243,8 @@ def _compile_shards(
     parts: list[Part] = []
     failed: list[tuple[str, XsiftError]] = []
     count = held_bytes = 0
-    for number in range(shards if table.num_rows else 0):
+    shards = max(1, min(shards, table.num_rows))  # one at least: it takes a matcher to see that a document is broken
+    for number in range(shards):
         begin, end = (table.num_rows * n // shards for n in (number, number + 1))
         made = options.subscriptions(namespaces)
         refused = made.add_many(table.slice(begin, end - begin), errors=errors)

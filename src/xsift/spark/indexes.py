@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xsift.errors import StorageError
-from xsift.spark.worker import Part
+from xsift.spark.routing import Part
 from xsift.tables.folders import Folder, open_folder
 from xsift.tables.places import is_local, location
 

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.fs
-from deltalake.fs import DeltaStorageHandler
 
 from xsift.tables.places import is_local, location
 
@@ -101,13 +100,6 @@ class LocalFolder:
         shutil.copyfile(self._path(name), target)
 
 
-class _Handler(DeltaStorageHandler):
-    """The files of an object store for Arrow. Arrow hands over buffers, and delta-rs takes bytes."""
-
-    def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
-        return pa.PythonFile(_TakesBuffers(self._handler.open_output_stream(path, metadata)), "w")
-
-
 class _TakesBuffers:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -124,7 +116,15 @@ def arrow_filesystem(place: str, storage_options: Mapping[str, str]) -> pyarrow.
     if is_local(place):
         os.makedirs(place, exist_ok=True)
         return pyarrow.fs.SubTreeFileSystem(place, pyarrow.fs.LocalFileSystem())
-    return pyarrow.fs.PyFileSystem(_Handler(place, dict(storage_options)))
+    from deltalake.fs import DeltaStorageHandler  # large: not loaded by those who need no object store
+
+    class Handler(DeltaStorageHandler):
+        """The files of an object store for Arrow. Arrow hands over buffers, and delta-rs takes bytes."""
+
+        def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
+            return pa.PythonFile(_TakesBuffers(self._handler.open_output_stream(path, metadata)), "w")
+
+    return pyarrow.fs.PyFileSystem(Handler(place, dict(storage_options)))
 
 
 class RemoteFolder:
