@@ -380,3 +380,54 @@ def test_folders_of_long_and_odd_ids(spark: SparkSession, tmp_path: Path) -> Non
     assert len({row.subscription for row in rows}) == len(ids)
     assert {row.subscription for row in rows if row.subscriber in ("a", "..", "../../up")} == {"a", "..", "../../up"}
     assert {path.parent for path in tmp_path.rglob("subscription=*")} == {tmp_path / "out"}
+
+
+def test_ids_that_look_like_numbers_come_back_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    ids = ["007", "1e3", "", "7", "2030-01-31", "true", "-1.5", ".5", "NaN", "Infinity", "12:30", "1d", "null"]
+    frame = spark.createDataFrame([(id, b"<a/>") for id in ids], "subscription string, xml binary")
+    FolderSink(str(tmp_path / "out"))(frame, 0)
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.subscriber for row in rows) == sorted(ids)
+    assert all(isinstance(row.subscription, str) for row in rows)
+    assert len({row.subscription for row in rows}) == len(ids)
+
+
+@pytest.mark.parametrize("buckets", [None, 5])
+def test_a_batch_that_gives_less_the_second_time(spark: SparkSession, tmp_path: Path, buckets: int | None) -> None:
+    """A new driver runs it again, with another sink object: what the first one wrote and this one did not goes."""
+    rows = [(f"s{number}", b"<a/>") for number in range(9)]
+    frame = spark.createDataFrame(rows, "subscription string, xml binary")
+    out = str(tmp_path / "out")
+    sink = FolderSink(out, buckets=buckets)
+    sink(frame, 0)
+    sink(frame, 1)
+    for again in (FolderSink(out, buckets=buckets and 3), sink):
+        again(frame.where("subscription in ('s1', 's2')"), 1)
+        found = spark.read.parquet(out).collect()
+        assert sorted(row.subscription for row in found if row.batch_id == 1) == ["s1", "s2"]
+        assert sorted(row.subscription for row in found if row.batch_id == 0) == [f"s{n}" for n in range(9)]
+        again(frame, 1)
+
+
+def test_a_restart_with_another_output_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>"])
+    settings: dict[str, Any] = {
+        "subscriptions": made,
+        "sink": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": NOW,
+    }
+    finish(lambda: match_stream(inbox.stream(), **settings))
+    finish(lambda: match_stream(inbox.stream(), **settings))
+    others: list[dict[str, Any]] = [
+        {"kind": "rows"},
+        {"keep_xml": True},
+        {"names": {"matches": "m"}},
+        {"dead_letters": str(tmp_path / "dead")},
+    ]
+    for other in others:
+        with pytest.raises(xsift.XsiftError, match=f"has {next(iter(other))}="):
+            match_stream(inbox.stream(), **settings, **other)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from xsift.spark.progress import BatchProgress, progress_of
     from xsift.spark.session import make_session
     from xsift.spark.sinks import FolderSink, ParquetSink
-    from xsift.spark.source import RecordSource
+    from xsift.spark.source import RecordSource, read_records
     from xsift.spark.stream import match_stream
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "match_schema",
     "match_stream",
     "progress_of",
+    "read_records",
     "register_sources",
     "versions_used",
 ]
@@ -76,6 +77,7 @@ _PLACES = {
     "FolderSink": "sinks",
     "ParquetSink": "sinks",
     "RecordSource": "source",
+    "read_records": "source",
     "match_stream": "stream",
 }
 

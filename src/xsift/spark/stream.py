@@ -30,7 +30,7 @@ from xsift.spark.columns import Columns, Output
 from xsift.spark.compiled import Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
-from xsift.spark.notes import RETAINED, Notes, query_id
+from xsift.spark.notes import RETAINED, Notes, check_output, query_id
 from xsift.spark.progress import LOAD_FIELD, VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
 from xsift.spark.worker import Task
@@ -137,6 +137,8 @@ def match_stream(
     matched = observe_output(matched, kind, columns.names)
     retained = int(spark.conf.get(RETAINED_SETTING, None) or RETAINED)
     place = _Place(checkpoint, tuple(storage.items()), retained)
+    facts = {"kind": kind, "keep_xml": keep_xml, "dead_letters": dead, "names": dict(columns.names)}
+    check_output(checkpoint, storage, facts)
     process = _Process(live, place, _sink(sink), _sink(dead_letters), columns, keep_xml)
     log_progress(spark)
     writer = matched.writeStream.foreachBatch(process).option("checkpointLocation", checkpoint)
