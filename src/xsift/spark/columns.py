@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR_SCHEMA", "Columns", "Output", "match_schema"]
 
-Output = Literal["matches", "rows", "nodes"]
+Output = Literal["matches", "rows", "nodes", "expressions"]
 ERROR_SCHEMA = "struct<code: string, message: string, line: int, column: int>"
 FAILURES_SCHEMA = "array<struct<subscription: string, code: string, message: string>>"
 ADDED: dict[str, dict[str, str]] = {
     "matches": {"matches": "array<string>", "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA},
+    "expressions": {"expressions": "array<string>", "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA},
     "rows": {"subscription": "string", "error": ERROR_SCHEMA},
     "nodes": {
         "subscription": "string",

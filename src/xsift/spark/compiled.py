@@ -7,16 +7,12 @@ Connect.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import logging
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -28,6 +24,7 @@ from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
 from xsift.spark.memory import worker_memory_bytes as worker_share
 from xsift.spark.routing import Part, Router
+from xsift.spark.saving import save_matcher
 from xsift.spark.worker import Task
 from xsift.tables.table import SubscriptionTable
 
@@ -305,19 +302,3 @@ def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
     named = saved.replace(saved.with_name(f"xsift-{digest}.xsift"))
     spark.addArtifacts(str(named), file=True)
     return Part(named.name, size_bytes)
-
-
-def save_matcher(matcher: Matcher) -> tuple[Path, int]:
-    """A matcher saved in a file of the driver, and what a worker holds that loads it: the file, which workers of a
-    machine share, and what an engine makes anew from it."""
-    handle, name = tempfile.mkstemp(dir=_folder())
-    os.close(handle)
-    matcher.save(name)
-    return Path(name), os.path.getsize(name) + sum(Matcher.load(name).memory().values())
-
-
-@cache
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="xsift-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.types import DoubleType, StructField
 
-from xsift.spark.worker import LOAD
+from xsift.spark.worker import LISTED, LOAD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,8 +77,8 @@ def observe_input(documents: DataFrame, arrived: str | None, name: str = OUTPUT)
 def observe_output(matched: DataFrame, output: str, names: Mapping[str, str], name: str = OUTPUT) -> DataFrame:
     """The matches, counted on their way; the columns VERSION and LOAD go."""
     at = {name: f"`{called.replace('`', '``')}`" for name, called in names.items()}
-    if output == "matches":
-        found, broken = f"array_size({at['matches']})", f"int({at['error']} is not null)"
+    if output in LISTED:
+        found, broken = f"array_size({at[output]})", f"int({at['error']} is not null)"
         failures = f"array_size({at['failures']})"
     else:  # a row with both is a subscription that could not be decided
         subscription, error = at["subscription"], at["error"]

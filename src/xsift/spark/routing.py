@@ -29,6 +29,9 @@ class Part:
     name: str
     size_bytes: int
     removed: npt.NDArray[np.int32] | None = None
+    subscribers: str | None = None
+    """The file that says who subscribed to each row, if rows are expressions; without it rows have ids of their
+    own."""
 
 
 @dataclass(frozen=True)

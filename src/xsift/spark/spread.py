@@ -25,7 +25,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from xsift.spark.answers import BATCH_BYTES, ERROR_TYPE, bytes_of_rows, error_column, slices
 from xsift.spark.columns import ADDED, Columns
-from xsift.spark.worker import Task
+from xsift.spark.worker import LISTED, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     shards = len(task.parts)
     slots = -(-tasks // shards)
     xml = next(field for field in documents.schema.fields if field.name == columns.xml)
-    merged = task.output == "matches"
+    merged = task.output in LISTED
     carried = StructType(list(columns.carried))
     travelling = _schema(
         ("target", "int"),
@@ -65,7 +65,7 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     if merged:
         answered = _schema(("key", "binary"), ("shard", "int")).add("home", home)
         found = placed.mapInArrow(on_shards, StructType([*answered.fields, *added.fields]))
-        return _merged(found, columns, bool(carried.fields))
+        return _merged(found, columns, task.output, bool(carried.fields))
     found = placed.mapInArrow(on_shards, StructType([*StructType().add("home", home).fields, *added.fields]))
     return found.select(*_final(columns, bool(carried.fields)))
 
@@ -82,20 +82,20 @@ def _final(columns: Columns, has_columns: bool) -> list[Any]:
     return [*carried, *(sql.col(name).alias(called) for name, called in columns.names.items())]
 
 
-def _merged(found: DataFrame, columns: Columns, has_columns: bool) -> DataFrame:
+def _merged(found: DataFrame, columns: Columns, listed: str, has_columns: bool) -> DataFrame:
     """One row a document again. Equal documents have one key: their answers are one, their other columns are not."""
-    answer = sql.when(sql.col("shard") >= 0, sql.struct("shard", "matches", "failures"))
+    answer = sql.when(sql.col("shard") >= 0, sql.struct("shard", listed, "failures"))
     grouped = found.groupBy("key").agg(
         sql.array_sort(sql.collect_set(answer)).alias("answers"),
         sql.first("error", ignorenulls=True).alias("error"),
         sql.collect_list("home").alias("homes"),
     )
-    ids = sql.flatten(sql.transform("answers", lambda part: part["matches"]))
+    ids = sql.flatten(sql.transform("answers", lambda part: part[listed]))
     failures = sql.flatten(
         sql.filter(sql.transform("answers", lambda part: part["failures"]), lambda it: it.isNotNull())
     )
     single = grouped.withColumn("home", sql.explode("homes"))
-    matched = single.withColumn("matches", sql.when(~sql.col("home.missing") & sql.col("error").isNull(), ids))
+    matched = single.withColumn(listed, sql.when(~sql.col("home.missing") & sql.col("error").isNull(), ids))
     return matched.withColumn("failures", sql.when(sql.size(failures) > 0, failures)).select(
         *_final(columns, has_columns)
     )
@@ -203,13 +203,13 @@ class OnShards:
             for number in np.unique(shards).tolist():
                 rows = batch.filter(pa.array(shards == number)) if (shards != number).any() else batch
                 if number == HOME:
-                    yield _home(rows)
+                    yield _home(rows, self.task.output)
                 elif rows.num_rows:
                     yield from self._on_shard(rows, number)
 
     def _on_shard(self, rows: pa.RecordBatch, number: int) -> Iterator[pa.RecordBatch]:
         task = replace(self.task, parts=(self.task.parts[number],), router=None, one_at_a_time=True)
-        merged = task.output == "matches"
+        merged = task.output in LISTED
         label = ["label"] if task.label else []
         wanted = ["key", "shard", "home", "xml", *label] if merged else ["first", "home", "xml", *label]
         for found in task(iter([rows.select(wanted)])):
@@ -219,7 +219,7 @@ class OnShards:
             yield found.select([name for name in found.schema.names if name not in ("first", "label")])
 
 
-def _home(rows: pa.RecordBatch) -> pa.RecordBatch:
+def _home(rows: pa.RecordBatch, listed: str) -> pa.RecordBatch:
     count = rows.num_rows
     strings = pa.list_(pa.string())
     failures = pa.list_(pa.struct([("subscription", pa.string()), ("code", pa.string()), ("message", pa.string())]))
@@ -227,7 +227,7 @@ def _home(rows: pa.RecordBatch) -> pa.RecordBatch:
         "key": rows["key"],
         "shard": rows["shard"],
         "home": rows["home"],
-        "matches": pa.nulls(count, strings),
+        listed: pa.nulls(count, strings),
         "error": rows["error"].cast(ERROR_TYPE),
         "failures": pa.nulls(count, failures),
     }

@@ -241,7 +241,11 @@ class _Process:
             return
         names = self._columns.names
         error = sql.col(_quoted(names["error"]))
-        added = [names[name] for name in ("matches", "failures", "path", "element", "fragment") if name in names]
+        added = [
+            names[name]
+            for name in ("matches", "expressions", "failures", "path", "element", "fragment")
+            if name in names
+        ]
         matched = batch.persist()
         try:
             dead_letters(matched.where(error.isNotNull()).drop(*added), batch_id)

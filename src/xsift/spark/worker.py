@@ -28,9 +28,11 @@ from xsift.spark import answers
 from xsift.spark.answers import Answers, bytes_of_rows, error_column, failures_column, slices
 from xsift.spark.memory import check_room
 from xsift.spark.routing import Part, Router
+from xsift.spark.subscribers import Subscribers
 
 __all__ = ["Task"]
 
+LISTED = ("matches", "expressions")  # kinds of output with a row a document
 LOAD = "__xsift_load_seconds"
 KEPT_PARTS = 16  # loaded matchers that a worker keeps beside those it is using
 
@@ -38,16 +40,35 @@ KEPT_PARTS = 16  # loaded matchers that a worker keeps beside those it is using
 class _Loaded:
     """A matcher in this process, and its ids."""
 
-    def __init__(self, name: str, folder: Any, limits: Limits, validate: bool) -> None:
+    def __init__(self, key: _LoadedKey, folder: Any) -> None:
         began = time.perf_counter()
+        name, subscribers, limits, validate = key
         path = _path_of(name, folder)
         check_room(path)
         self.matcher = Matcher.load(path, limits=limits, validate=validate)
-        self.ids = self.matcher.row_ids
+        self.subscribers = None if subscribers is None else Subscribers(_path_of(subscribers, folder))
         _measured_seconds.append(time.perf_counter() - began)
 
+    @property
+    def ids(self) -> pa.LargeStringArray:
+        """The ids of subscriptions: of each row, or of all who subscribed to one."""
+        return self.matcher.row_ids if self.subscribers is None else self.subscribers.ids
 
-_LoadedKey = tuple[str, Limits, bool]
+    @property
+    def expressions(self) -> pa.LargeStringArray:
+        """The digest of each row's expression."""
+        if self.subscribers is None:
+            raise XsiftError(
+                "no-expressions", "this set was not compiled by expression", hint="compile with storage="
+            )
+        return self.subscribers.expressions
+
+    def ids_of(self, row_id: str) -> list[str]:
+        """The ids of subscriptions that the id of a row stands for."""
+        return [row_id] if self.subscribers is None else self.subscribers.ids_of(int(row_id))
+
+
+_LoadedKey = tuple[str, str | None, Limits, bool]
 _loaded: OrderedDict[_LoadedKey, _Loaded] = OrderedDict()
 _routers: dict[_LoadedKey, _Loaded] = {}
 _measured_seconds: list[float] = []  # of loading, not told yet
@@ -68,8 +89,7 @@ def _load(keys: Sequence[_LoadedKey], folder: Any, alone: bool) -> list[_Loaded]
         del _loaded[key]
     for key in keys:
         if key not in _loaded:
-            name, limits, validate = key
-            _loaded[key] = _Loaded(name, folder, limits, validate)
+            _loaded[key] = _Loaded(key, folder)
         _loaded.move_to_end(key)
     return [_loaded[key] for key in keys]
 
@@ -111,11 +131,12 @@ class Task:
 
     def _match(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         found = self._answers(batch[self.xml])
-        if self.output == "matches":
+        listed = self.output in LISTED
+        if listed:
             found.refuse_long_lists()
         if found.errors and self.on_error == "fail":
             raise self.labelled(batch, *min(found.errors.items()))
-        if self.output == "matches":
+        if listed:
             yield from self._lists(batch, found)
         elif self.output == "rows":
             yield from self._rows(batch, found)
@@ -125,17 +146,17 @@ class Task:
     def _loaded(self, number: int) -> _Loaded:
         """A part, loaded; the others too, unless that is more than a worker may hold."""
         parts = self.parts[number : number + 1] if self.one_at_a_time else self.parts
-        keys = [(part.name, self.limits, self.validate) for part in parts]
+        keys = [(part.name, part.subscribers, self.limits, self.validate) for part in parts]
         return _load(keys, self.folder, alone=self.one_at_a_time)[0 if self.one_at_a_time else number]
 
     def visits(self, documents: pa.Array) -> tuple[npt.NDArray[np.bool_], dict[int, DocumentError]]:
         """Which parts each document must visit, and the errors of those that were found to be broken already."""
         if self.router is None:
             return np.ones((len(documents), len(self.parts)), dtype=bool), {}
-        key = (self.router.part.name, self.limits, self.validate)
+        key = (self.router.part.name, None, self.limits, self.validate)
         if key not in _routers:
             _routers.clear()
-            _routers[key] = _Loaded(self.router.part.name, self.folder, self.limits, self.validate)
+            _routers[key] = _Loaded(key, self.folder)
         return self.router.visits(_routers[key].matcher, documents, len(self.parts))
 
     def _answers(self, documents: pa.Array) -> Answers:
@@ -146,7 +167,8 @@ class Task:
         for number, part in enumerate(self.parts):
             wanted = np.flatnonzero(visits[:, number])
             loaded = self._loaded(number)
-            ids.append(loaded.ids)
+            by_expression = self.output == "expressions"
+            ids.append(loaded.expressions if by_expression else loaded.ids)
             counts = np.zeros(len(documents), dtype=np.int64)
             if not len(wanted):
                 found.append((np.array([], dtype=np.int64), counts))
@@ -160,8 +182,13 @@ class Task:
             gone = _ids_of(loaded, part.removed)
             for place, them in undecided.items():
                 told = failures.setdefault(int(wanted[place]), {})
-                told.update({id: error for id, error in them.items() if id not in gone})
-            found.append((rows.astype(np.int64), counts))
+                for row_id, error in them.items():
+                    who = [ids[-1][int(row_id)].as_py()] if by_expression else loaded.ids_of(row_id)
+                    told.update({id: error for id in who if id not in gone})
+            if loaded.subscribers is not None and not by_expression:
+                found.append(loaded.subscribers.expanded(rows, counts))
+            else:
+                found.append((rows.astype(np.int64), counts))
         return Answers.of_parts(ids, found, errors, {number: them for number, them in failures.items() if them})
 
     def labelled(self, batch: pa.RecordBatch, number: int, error: DocumentError) -> DocumentError:
@@ -218,7 +245,7 @@ class Task:
             )
             yield self._batch(
                 self._taken(carried, np.arange(begin, end), errors),
-                matches=lists,
+                **{self.output: lists},
                 error=error_column(errors, end - begin),
                 failures=failures_column(_between(found.failures, begin, end), end - begin),
             )
@@ -272,12 +299,13 @@ class Task:
             gone = _ids_of(loaded, part.removed)
             undecided: dict[str, XsiftError] = {}
             selected = loaded.matcher.select(document, fragments=True, failures=undecided)
-            for id, error in undecided.items():
-                if id not in gone:
+            for row_id, error in undecided.items():
+                for id in loaded.ids_of(row_id) if row_id not in gone else ():
                     yield _NodeRow(place, id, error=error)
-            for id, nodes in selected.items():
-                for node in nodes if id not in gone else ():
-                    yield _NodeRow(place, id, node.path, node.element, node.fragment)
+            for row_id, nodes in selected.items():
+                for id in loaded.ids_of(row_id) if row_id not in gone else ():
+                    for node in nodes:
+                        yield _NodeRow(place, id, node.path, node.element, node.fragment)
 
     def _page(self, page: _Page, carried: Mapping[str, pa.Array]) -> pa.RecordBatch:
         errors = {number: row.error for number, row in enumerate(page.rows) if row.error is not None}

@@ -41,6 +41,9 @@ class Folder(Protocol):
     def names(self) -> list[str]:
         """The files in the folder itself, without those that are still being written."""
 
+    def holds(self, name: str) -> bool:
+        """Whether there is such a file."""
+
     def put(self, source: Path, name: str) -> None:
         """Moves a file of this machine into the folder."""
 
@@ -87,6 +90,9 @@ class LocalFolder:
                 return sorted(entry.name for entry in entries if entry.is_file() and entry.name[0] != ".")
         except FileNotFoundError:
             return []
+
+    def holds(self, name: str) -> bool:
+        return self._path(name).exists()
 
     def put(self, source: Path, name: str) -> None:
         target = self._path(name)
@@ -152,6 +158,9 @@ class RemoteFolder:
     def names(self) -> list[str]:
         found = self._files.get_file_info(pyarrow.fs.FileSelector("", allow_not_found=True))
         return sorted(info.base_name for info in found if info.type == pyarrow.fs.FileType.File)
+
+    def holds(self, name: str) -> bool:
+        return bool(self._files.get_file_info(name).type == pyarrow.fs.FileType.File)
 
     def put(self, source: Path, name: str) -> None:
         with source.open("rb") as file, self._files.open_output_stream(name) as stream:
