@@ -77,13 +77,14 @@ def test_a_document_that_libxml2_alone_refuses(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("settings", "tasks"),
     [
-        ({}, 200),
+        ({}, 64),
         ({"spark.sql.shuffle.partitions": "7", "spark.master": "local[2]"}, 7),
         ({"spark.sql.shuffle.partitions": "200", "spark.master": "local[2]"}, 8),
         ({"spark.master": "local[3,4]"}, 12),
         ({"spark.master": "local"}, 4),
         ({"spark.master": "yarn", "spark.executor.instances": "5", "spark.executor.cores": "2"}, 40),
-        ({"spark.master": "spark://host:7077"}, 200),
+        ({"spark.master": "spark://host:7077"}, 64),
+        ({"spark.master": "local-cluster[2,3,1024]"}, 24),
     ],
 )
 def test_tasks(settings: dict[str, str], tasks: int) -> None:

@@ -9,17 +9,17 @@ Documents stay where they are; the compiled subscriptions travel. Each Arrow bat
 from __future__ import annotations
 
 import logging
-import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from xsift.matching import Limits, Residuals
 from xsift.spark.columns import Columns, Output
+from xsift.spark.compile_job import cores_of
 from xsift.spark.compiled import Compiled, Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.progress import LOAD_FIELD, observe_input, observe_output
 from xsift.spark.spread import match_on_shards
@@ -33,6 +33,7 @@ __all__ = ["choose_batch_size", "map_documents", "match_documents", "match_with"
 logger = logging.getLogger("xsift.spark")
 
 BATCH_SETTING, BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch", "4m"
+SAMPLE_DOCUMENTS = 300
 TASKS_SETTING, TASKS_DEFAULT, TASKS_A_CORE = "spark.sql.shuffle.partitions", "200", 4
 
 
@@ -55,6 +56,8 @@ def match_documents(
     errors: Errors = "raise",
     shards: int | None = None,
     worker_memory_bytes: int | None = None,
+    storage: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
     metrics: str | None = None,
     output: Output | None = None,
 ) -> DataFrame:
@@ -64,19 +67,20 @@ def match_documents(
     keep_xml=True. `kind` is "matches": a row a document, with `matches` (ids), `error` (code, message, line,
     column; null unless the document is broken) and `failures` (subscriptions that could not be decided on it);
     "rows": a row a match, with `subscription`; "nodes": a row a matched node, with `subscription`, `path`, `element`
-    (its number) and `fragment` (its XML, which stands alone). In the last two a broken document is one row whose
-    `subscription` is null, and a subscription that could not be decided is a row with its id and an `error`. With
-    on_error="fail" a broken document fails the job; `id` names the column by which the message then calls it.
-    `names` gives other names to columns that are added, e.g. {"matches": "alerts"}. `metrics` is a name under which
-    Spark is to observe what passes (DataFrame.observe): documents under NAME_input, under NAME matches, broken
-    documents, failures, and the seconds in which workers loaded the index.
+    (its number) and `fragment` (its XML, which stands alone); "expressions": a row a document, with `expressions`:
+    digests of the distinct expressions that matched, whoever subscribed to them (Compiled.subscribers). In "rows" and
+    "nodes" a broken document is one row whose `subscription` is null, and a subscription that could not be decided is
+    a row with its id and an `error`. With on_error="fail" a broken document fails the job; `id` names the column by
+    which the message then calls it. `names` gives other names to columns that are added, e.g. {"matches": "alerts"}.
+    `metrics` is a name under which Spark is to observe what passes (DataFrame.observe): documents under NAME_input,
+    under NAME matches, broken documents, failures, and the seconds in which workers loaded the index.
 
     Subscriptions are compiled when this is called, which runs a job if they are a DataFrame; documents are read when
     Spark is asked for the result. It works on batch and streaming DataFrames.
 
     `limits` and `validate` are those of Subscriptions.matcher. `subscriptions`, `namespaces`, `engine`,
-    `engine_options`, `residuals`, `errors`, `shards` and `worker_memory_bytes` are those of compile_subscriptions.
-    `output` is the older name of `kind`.
+    `engine_options`, `residuals`, `errors`, `shards`, `worker_memory_bytes`, `storage` and `storage_options` are
+    those of compile_subscriptions. `output` is the older name of `kind`.
     """
     kind = output or kind
     if on_error not in ("keep", "fail"):
@@ -94,6 +98,10 @@ def match_documents(
         errors=errors,
         shards=shards,
         worker_memory_bytes=worker_memory_bytes,
+        storage=storage,
+        storage_options=storage_options,
+        sample=None if documents.isStreaming else partial(_sample, documents, columns),
+        by_expression=kind == "expressions",
     )
     task = compiled.task(
         xml=columns.xml,
@@ -144,6 +152,14 @@ def _plainly(
     return matched.toDF(*columns.schema.names, *matched.columns[len(columns.schema.names) :])
 
 
+def _sample(documents: DataFrame, columns: Columns) -> pa.Array:
+    """Some documents, by which a set that has to be split is split well."""
+    few = (
+        documents.select(documents[f"`{columns.xml}`"].alias("xml")).where("xml is not null").limit(SAMPLE_DOCUMENTS)
+    )
+    return few.toArrow()["xml"].combine_chunks()
+
+
 def choose_batch_size(spark: SparkSession) -> None:
     """Spark's Arrow batches of 64 MB fall out of every cache on their way to Python; 4 MB are two to three times as
     fast. A value that the user chose stays."""
@@ -158,10 +174,4 @@ def _tasks(spark: SparkSession) -> int:
     partitions = spark.conf.get(TASKS_SETTING, None) or TASKS_DEFAULT
     if partitions != TASKS_DEFAULT:
         return max(1, int(partitions))
-    local = re.match(r"local(?:\[(\d+|\*)[,\]]|$)", spark.conf.get("spark.master", None) or "")
-    if local:
-        cores = (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-    else:
-        executors, each = (spark.conf.get(f"spark.executor.{name}", None) for name in ("instances", "cores"))
-        cores = int(executors) * int(each or 1) if executors else int(partitions)
-    return min(int(partitions), TASKS_A_CORE * cores)
+    return TASKS_A_CORE * cores_of(spark)

@@ -34,9 +34,16 @@ from xsift.spark.indexes import IndexFolder
 from xsift.spark.routing import Part
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["Built", "build_parts", "expression_rows", "note_manifest"]
+__all__ = [
+    "Built",
+    "build_parts",
+    "distinct_expressions",
+    "expression_rows",
+    "expression_table",
+    "note_manifest",
+]
 
 logger = logging.getLogger("xsift.spark")
 
@@ -176,9 +183,9 @@ class _Build:
             count = int(pc.sum(missing).as_py())
             told.append({"id": None, "code": "missing-value", "message": f"{count} rows have no id or no xpath"})
             table = table.filter(pc.invert(missing))
-        expressions, of_row = _distinct(table)
+        expressions, of_row = distinct_expressions(table)
         made = self.options.subscriptions(dict(self.namespaces))
-        refused = made.add_many(_expression_table(expressions), errors="collect")
+        refused = made.add_many(expression_table(expressions), errors="collect")
         good = np.ones(len(expressions), dtype=bool)
         for _, error in refused:
             assert error.row is not None
@@ -187,6 +194,7 @@ class _Build:
         ids = table["id"].combine_chunks().cast(pa.large_string())
         failed = 0
         for _, error in refused:
+            assert error.row is not None
             who = order[starts[error.row] : starts[error.row + 1]]
             failed += len(who)
             for place in who[: max(0, TOLD_ERRORS - len(told))].tolist():
@@ -222,7 +230,7 @@ _BUILT_TYPE = pa.schema(
 SEPARATOR = "\x1f"  # no XML document or expression has it
 
 
-def _distinct(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+def distinct_expressions(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The distinct expressions, as `xpath`, or with order and namespaces in front, and which of them each row has."""
     marked = pc.or_(table["ordered"], pc.is_valid(table["spaces"]))
     texts = table["xpath"]
@@ -234,7 +242,8 @@ def _distinct(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
 
 
-def _expression_table(expressions: pa.Array) -> pa.Table:
+def expression_table(expressions: pa.Array) -> pa.Table:
+    """Distinct expressions as rows that a set takes; their ids are their numbers."""
     numbers = pa.array(np.arange(len(expressions))).cast(pa.large_string())
     if not pc.any(pc.match_substring(expressions, SEPARATOR)).as_py():
         return pa.table({"id": numbers, "xpath": expressions})

@@ -15,13 +15,14 @@ from xsift.errors import StorageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_room", "worker_memory_bytes"]
+__all__ = ["check_room", "node_memory_bytes", "worker_memory_bytes"]
 
 DEFAULT_BYTES = 2 * 2**30
 PYTHON_BYTES = 450 * 2**20  # of address space: interpreter, Arrow, NumPy, PySpark, measured in a worker
 ARROW_POOL_BYTES = 2**30  # what Arrow's own allocator reserves at once, if it gets it
 SMALLEST_BYTES = 16 * 2**20
 MEMORY_SETTING, CORES_SETTING = "spark.executor.pyspark.memory", "spark.executor.cores"
+NODE_SETTING = "spark.xsift.nodeMemory"
 POOL_SETTING = "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL"
 
 
@@ -35,6 +36,22 @@ def worker_memory_bytes(spark: SparkSession) -> int:
     if left > ARROW_POOL_BYTES and spark.conf.get(POOL_SETTING, None) != "system":
         left -= ARROW_POOL_BYTES
     return max(SMALLEST_BYTES, left)
+
+
+def node_memory_bytes(spark: SparkSession) -> int:
+    """What all workers of a machine may hold together: they map the same files. spark.xsift.nodeMemory if it is set,
+    else half of this machine's memory if it is the one that runs the tasks, else as much as a worker may hold. Never
+    more than a worker's address space, if that is bounded."""
+    setting = spark.conf.get(NODE_SETTING, None)
+    master = spark.conf.get("spark.master", None) or ""
+    bound = worker_memory_bytes(spark)
+    if setting:
+        found = parsed_bytes(setting)
+    elif master.startswith("local"):
+        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    else:
+        found = bound
+    return min(found, bound) if spark.conf.get(MEMORY_SETTING, None) else found
 
 
 def parsed_bytes(text: str) -> int:
