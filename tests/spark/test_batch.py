@@ -11,8 +11,8 @@ import pytest
 
 import xsift
 from tests.spark.data import expected, interests, news
-from xsift.spark import compile_subscriptions, match_documents
-from xsift.spark.batch import _tasks_a_shard
+from xsift.spark import compile_subscriptions, match_documents, match_schema
+from xsift.spark.batch import _tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,18 +77,19 @@ def test_a_document_that_libxml2_alone_refuses(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("settings", "tasks"),
     [
-        ({}, 200),
+        ({}, 64),
         ({"spark.sql.shuffle.partitions": "7", "spark.master": "local[2]"}, 7),
         ({"spark.sql.shuffle.partitions": "200", "spark.master": "local[2]"}, 8),
         ({"spark.master": "local[3,4]"}, 12),
         ({"spark.master": "local"}, 4),
         ({"spark.master": "yarn", "spark.executor.instances": "5", "spark.executor.cores": "2"}, 40),
-        ({"spark.master": "spark://host:7077"}, 200),
+        ({"spark.master": "spark://host:7077"}, 64),
+        ({"spark.master": "local-cluster[2,3,1024]"}, 24),
     ],
 )
-def test_tasks_a_shard(settings: dict[str, str], tasks: int) -> None:
+def test_tasks(settings: dict[str, str], tasks: int) -> None:
     session: Any = SimpleNamespace(conf=settings)
-    assert _tasks_a_shard(session) == tasks
+    assert _tasks(session) == tasks
 
 
 def test_shards_follow_from_memory(spark: SparkSession, subscriptions: DataFrame) -> None:
@@ -109,6 +110,111 @@ def test_shards_are_found_by_trying(spark: SparkSession, monkeypatch: pytest.Mon
     split = compile_subscriptions(spark, rows, worker_memory_bytes=whole // 2)
     assert split.index_bytes <= whole // 2
     assert split.subscriptions == 2000
+
+
+def test_shards_need_no_order_and_no_names(spark: SparkSession) -> None:
+    """Equal documents, equal rows, nulls, no other columns, columns of any name: answers come together by content."""
+    made = [("a", "//a"), ("b", "//b"), ("also a", "//a"), ("c", "//c")]
+    rows = spark.createDataFrame(made, "id string, xpath string").coalesce(1)
+    texts = ["<a/>", "<a><b/></a>", "<a/>", None, "<z/>", "<broken>", "<a/>"]
+    wanted: dict[str | None, Any] = {
+        "<a/>": ["a", "also a"],
+        "<a><b/></a>": ["a", "b", "also a"],
+        "<z/>": [],
+        "<broken>": None,
+        None: None,
+    }
+    odd = "`__xsift_key` int, `key` map<string,int>, `a.b` array<string>, `shard` int, xml string"
+    frame = spark.createDataFrame(
+        [(number % 2, {"n": number % 2}, ["x"], None, text) for number, text in enumerate(texts)], odd
+    )
+    for keep_xml in (True, False):
+        matched = match_documents(frame.repartition(3), subscriptions=rows, shards=3, keep_xml=keep_xml)
+        assert matched.columns == [
+            *(name for name in frame.columns if keep_xml or name != "xml"),
+            "matches",
+            "error",
+            "failures",
+        ]
+        found = matched.collect()
+        assert [row["a.b"] for row in found] == [["x"]] * len(texts)
+        assert sorted(row["__xsift_key"] for row in found) == [0, 0, 0, 0, 1, 1, 1]
+        if keep_xml:
+            assert sorted((row.xml or "", row.matches, row.key["n"]) for row in found) == sorted(
+                (text or "", wanted[text], number % 2) for number, text in enumerate(texts)
+            )
+    alone = match_documents(frame.select("xml"), subscriptions=rows, shards=2).collect()
+    assert sorted(map(str, (row.matches for row in alone))) == sorted(str(wanted[text]) for text in texts)
+
+
+def test_an_id_twice_is_found_whatever_the_shards(spark: SparkSession) -> None:
+    rows = pa.table({"id": ["x", "y", "z", "x"], "xpath": ["//a", "//b", "//c", "//d"]})
+    spaces = rows.slice(1).append_column(
+        "namespaces", pa.array([[("n", "u")], [("n", "v")], None], pa.map_(pa.string(), pa.string()))
+    )
+    for table in (rows, pa.concat_tables([spaces, spaces.slice(0, 1)])):
+        for shards in (None, 1, 2, 4):
+            with pytest.raises(xsift.SubscriptionError, match="duplicate-id"):
+                compile_subscriptions(spark, table, shards=shards)
+            compiled = compile_subscriptions(spark, table, shards=shards, errors="collect")
+            assert [(error.code, error.row) for _, error in compiled.failed] == [("duplicate-id", 3)]
+            assert compiled.subscriptions == 3
+    twice = pa.table({"id": ["x", "y", "x"], "xpath": ["//a[", "//b", "//c"]})
+    compiled = compile_subscriptions(spark, twice, shards=2, errors="collect")
+    assert [error.row for _, error in compiled.failed] == [0]
+    assert compiled.subscriptions == 2
+
+
+def test_names_of_columns(spark: SparkSession) -> None:
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    frame = spark.createDataFrame([("<a/>", 1, 2)], "XML string, Matches int, `er.ror` int")
+    with pytest.raises(xsift.XsiftError, match=r"column 'Matches' already.*names="):
+        match_documents(frame, subscriptions=made)
+    names = {"matches": "al.erts", "error": "problem"}
+    matched = match_documents(frame, subscriptions=made, names=names)
+    assert matched.columns == ["Matches", "er.ror", "al.erts", "problem", "failures"]
+    assert matched.schema == match_schema(frame, names=names)
+    assert [tuple(row)[:3] for row in matched.collect()] == [(1, 2, ["a"])]
+    sharded = match_documents(frame, subscriptions=made, names=names, shards=1)
+    assert [tuple(row)[:3] for row in sharded.collect()] == [(1, 2, ["a"])]
+    two = spark.createDataFrame([("a", "//a"), ("b", "//b")], "id string, xpath string")
+    for kind in ("matches", "rows", "nodes"):
+        split = match_documents(frame, subscriptions=two, names=names, shards=2, kind=kind)
+        assert split.schema == match_schema(frame, names=names, kind=kind)
+        assert len(split.collect()) == 1
+    with pytest.raises(xsift.XsiftError, match="no output column 'hits'"):
+        match_documents(frame, subscriptions=made, names={"hits": "x"})
+    twice = frame.selectExpr("'b' as n", "xml as xml", "'b' as Xml", "'c' as n")
+    assert [tuple(row)[:4] for row in match_documents(twice, subscriptions=made).collect()] == [
+        ("b", "b", "c", ["a"])
+    ]
+    with pytest.raises(xsift.XsiftError, match="several columns 'n'"):
+        match_documents(twice, subscriptions=made, xml="n")
+
+
+def test_collated_documents(spark: SparkSession) -> None:
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    frame = spark.createDataFrame([("<a/>",)], "xml string").selectExpr("xml collate UTF8_LCASE as xml", "1 as n")
+    assert match_documents(frame, subscriptions=made).collect()[0].matches == ["a"]
+    kept = match_documents(frame, subscriptions=made, kind="nodes", keep_xml=True, shards=1).collect()
+    assert [(row.xml, row.fragment) for row in kept] == [("<a/>", "<a/>")]
+
+
+def test_a_batch_size_that_was_set_stays(spark: SparkSession, documents: DataFrame) -> None:
+    setting = "spark.sql.execution.arrow.maxBytesPerBatch"
+    made = xsift.Subscriptions()
+    spark.conf.unset(setting)
+    match_documents(documents, subscriptions=made)
+    assert spark.conf.get(setting) == "4m"
+    try:
+        for chosen in ("64MB", "67108864"):
+            spark.conf.set(setting, chosen)
+            match_documents(documents, subscriptions=made)
+            assert spark.conf.get(setting) == chosen
+    finally:
+        spark.conf.unset(setting)
 
 
 def assert_rows(rows: list[Any]) -> None:

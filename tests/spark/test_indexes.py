@@ -13,7 +13,7 @@ from tests.tables.conftest import object_store, place  # noqa: F401
 from xsift.matching import Matcher
 from xsift.spark import indexes
 from xsift.spark.indexes import IndexFolder
-from xsift.spark.worker import Part
+from xsift.spark.routing import Part
 
 
 def matcher(*ids: str) -> Matcher:

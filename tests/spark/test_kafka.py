@@ -73,6 +73,10 @@ def test_end_to_end(spark: SparkSession, cluster: tuple[Any, str], tmp_path: Pat
 
 def messages(servers: str, topic: str) -> list[tuple[bytes, bytes]]:
     """All keys and values of a topic."""
+    return sorted((message.key(), message.value()) for message in received(servers, topic))
+
+
+def received(servers: str, topic: str) -> list[Any]:
     settings = {"bootstrap.servers": servers, "group.id": "test", "isolation.level": "read_committed"}
     consumer = kafka.Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
     places = consumer.list_topics(topic, timeout=30).topics[topic].partitions
@@ -84,9 +88,9 @@ def messages(servers: str, topic: str) -> list[tuple[bytes, bytes]]:
         if message.error():
             ends += 1
         else:
-            found.append((message.key(), message.value()))
+            found.append(message)
     consumer.close()
-    return sorted(found)
+    return found
 
 
 def same_topic(subscription: str) -> str:
@@ -199,3 +203,15 @@ def test_only_allowed_topics_are_sent_to(spark: SparkSession, cluster: tuple[Any
     with pytest.raises(xsift.XsiftError) as caught:
         strict.topic_of("b")
     assert caught.value.code == "topic-not-allowed"
+
+
+def test_equal_documents_of_a_batch_are_told_apart(spark: SparkSession, cluster: tuple[Any, str]) -> None:
+    _, servers = cluster
+    rows = [("twins", 7), ("twins", 7), ("twins", 8), ("twins", 7)]
+    frame = spark.createDataFrame(rows, "subscription string, number int").repartition(3)
+    sink = KafkaSink(servers, route, value="number")
+    sink(frame, 0)
+    sink(frame.coalesce(1), 0)  # once more, in other tasks
+    ids = [message.headers()[0][1] for message in received(servers, "to-twins")]
+    assert len(ids) == 8
+    assert len(set(ids)) == 4

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import types
+
+import pytest
 
 import xsift.spark
 
 
 def test_all_is_what_there_is() -> None:
-    public = {
-        name
-        for name, value in vars(xsift.spark).items()
-        if not name.startswith("_")
-        and not isinstance(value, types.ModuleType)
-        and (getattr(value, "__module__", "") or "").startswith("xsift.spark")
-    }
-    assert public - {"require_pyspark"} == set(xsift.spark.__all__)
+    assert set(xsift.spark.__all__) == {*xsift.spark._PLACES, "register_sources"}
+    for name in xsift.spark.__all__:
+        assert getattr(xsift.spark, name).__module__.startswith("xsift.spark"), name
+        assert name in dir(xsift.spark)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = xsift.spark.nothing
+
+
+def test_a_worker_loads_little() -> None:
+    """What it loads counts against the memory that Spark gives it, address space included."""
+    program = "import sys, xsift.spark.worker, xsift.spark.spread, xsift.spark.indexes; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"deltalake", "xsift.service", "pandas", "confluent_kafka", "lxml"} & set(done.stdout.split())
 
 
 def test_without_pyspark() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 from tests.sources.test_records import TRICKY, records
 from tests.spark.data import finish
-from xsift.spark import register_sources
+from xsift.spark import read_records, register_sources
+from xsift.spark.source import RecordStreamReader, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +84,84 @@ def test_what_goes_wrong_is_said(spark: SparkSession, tmp_path: Path) -> None:
         spark.read.format("xsift").load(str(tmp_path)).collect()
     with pytest.raises(PySparkException, match="does not exist"):
         spark.read.format("xsift").option("record", "a").load(str(tmp_path / "none")).collect()
-    (tmp_path / "cut.xml.gz").write_bytes(gzip.compress(DUMP)[:-100])
+    with pytest.raises(PySparkException, match="mode is 'LENIENT'"):
+        spark.read.format("xsift").option("record", "a").option("mode", "lenient").load(str(tmp_path)).collect()
+
+
+def test_modes(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    (tmp_path / "cut.xml.gz").write_bytes(gzip.compress(DUMP)[:-2000])
+    (tmp_path / "empty.xml").write_bytes(b"")
+    (tmp_path / "good.xml").write_bytes(TRICKY)
+    (tmp_path / "none.xml").write_bytes(b"this is no XML")
+    reader = spark.read.format("xsift").option("record", "article")
+    rows = reader.load(str(tmp_path)).collect()
+    bad = {Path(row.file).name: row.read_error for row in rows if row.xml is None}
+    assert set(bad) == {"cut.xml.gz", "empty.xml", "none.xml"}
+    assert "cannot be read" in bad["cut.xml.gz"]
+    assert [bytes(row.xml) for row in rows if row.file.endswith("good.xml")] == records(TRICKY)
+    kept = reader.option("mode", "DropMalformed").load(str(tmp_path)).collect()
+    assert len(kept) == len(rows) - 3
+    assert all(row.xml for row in kept)
     with pytest.raises(PySparkException, match=r"cut\.xml\.gz cannot be read"):
-        spark.read.format("xsift").option("record", "a").load(str(tmp_path)).collect()
+        reader.option("mode", "failfast").load(str(tmp_path / "cut.xml.gz")).collect()
+
+
+def test_small_files_share_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"{number:03}.xml").write_bytes(b"<d><r>%d</r></d>" % number)
+    frame = spark.read.format("xsift").option("record", "r").load(str(tmp_path))
+    assert frame.rdd.getNumPartitions() <= 16
+    assert sorted(row.xml for row in frame.collect()) == sorted(b"<r>%d</r>" % number for number in range(300))
+
+
+def test_what_is_hidden_lists_and_globs(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("a/x.xml", "a/b/y.xml", "c/z.xml", "_temporary/0/t.xml", "a/.hidden/u.xml", "a/_v.xml", "a/w.part"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"<d><r/></d>")
+    reader = spark.read.format("xsift").option("record", "r")
+
+    def names(paths: str | list[str]) -> list[str]:
+        return sorted(Path(row.file).name for row in reader.load(paths).collect())
+
+    here = str(tmp_path)
+    assert names(here) == ["x.xml", "y.xml", "z.xml"]
+    assert names([f"{here}/c", f"{here}/a/b", f"{here}/c/z.xml"]) == ["y.xml", "z.xml"]
+    assert names(f"{here}/*/[xz].xml") == ["x.xml", "z.xml"]
+    assert names(f"file://{here}/a/**/*.xml") == ["x.xml", "y.xml"]
+    assert names(f"file://{here}/?") == ["x.xml", "y.xml", "z.xml"]
+
+
+def test_places_are_found_on_executors(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("one.xml", "two.xml"):
+        (tmp_path / name).write_bytes(DUMP)
+    (tmp_path / "small.xml").write_bytes(b"<d><article/></d>")
+    (tmp_path / "bad.xml").write_bytes(b"<d><article>" + b"x" * 50_000)
+    frame = read_records(spark, str(tmp_path), "article", splitBytes=40_000)
+    rows = sorted(frame.collect(), key=lambda row: (row.file, row.position))
+    for name in ("one.xml", "two.xml"):
+        assert [bytes(row.xml) for row in rows if row.file.endswith(name)] == records(DUMP)
+    assert frame.rdd.getNumPartitions() > 6
+    assert [bytes(row.xml) for row in rows if row.file.endswith("small.xml")] == [b"<article/>"]
+    assert any(row.file.endswith("bad.xml") for row in rows)
+
+
+def test_offsets_are_compact(tmp_path: Path) -> None:
+    for number in range(2000):
+        (tmp_path / f"{'long' * 20}{number:05}.xml").write_bytes(b"<d><r/></d>")
+    reader = RecordStreamReader(Settings.of({"path": str(tmp_path), "record": "r"}))
+    before = {"files": json.dumps([str(tmp_path / f"{'long' * 20}{number:05}.xml") for number in range(500)])}
+    offset = reader.latestOffset(before, ReadMaxFiles(10))
+    files = [split.file for pack in reader.partitions(before, offset) for split in pack.splits]
+    assert [Path(file).name[-9:] for file in files] == [f"{number:05}.xml" for number in range(500, 510)]
+    for _ in range(30):
+        offset = reader.latestOffset(offset, ReadMaxFiles(50))
+    assert reader.latestOffset(offset, ReadAllAvailable()) == offset
+    assert len(json.dumps(offset)) < 40_000
+    for number in range(1990):
+        (tmp_path / f"{'long' * 20}{number:05}.xml").unlink()
+    (tmp_path / "late.xml").write_bytes(b"<d><r/></d>")
+    later = reader.latestOffset(offset, ReadAllAvailable())
+    assert json.loads(later["new"]) == [str(tmp_path / "late.xml")]
+    assert len(json.dumps(later)) < 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import xsift
 from tests.spark.data import BROKEN, expected, finish, interests, news
-from xsift.spark import FolderSink, match_stream, progress_of, versions_used
+from xsift.spark import FolderSink, match_documents, match_stream, progress_of, versions_used
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
 from xsift.spark.notes import Notes
@@ -194,8 +195,53 @@ def test_progress(spark: SparkSession, tmp_path: Path) -> None:
             assert (done.documents, done.matches, done.broken) == (4, 3, 1)
             assert done.version == (1 if subscriptions is table else None)
             assert done.lag_seconds is not None
+            assert done.load_seconds >= 0
             assert 3600 <= done.lag_seconds < 3900
             assert str(done).startswith("batch 0: 4 documents, 3 matches, 1 broken")
+
+
+def test_metrics_reach_a_listener(spark: SparkSession, tmp_path: Path) -> None:
+    """Also of match_documents alone, with any sink, and with names of columns that PySpark does not find."""
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    told: list[Any] = []
+
+    class Listener(StreamingQueryListener):
+        def onQueryStarted(self, event: Any) -> None: ...
+
+        def onQueryProgress(self, event: Any) -> None:
+            told.append({name: row.asDict() for name, row in event.progress.observedMetrics.items()})
+
+        def onQueryTerminated(self, event: Any) -> None: ...
+
+    made = xsift.Subscriptions()
+    made.add_many([("a", "//a"), ("b", "//b"), ("no worker has this set loaded", "//none")])
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a><b/></a>", b"<b/>", b"<c/>", b"<broken>"])
+    frame = inbox.stream().withColumnRenamed("number", "the.number")
+    matched = match_documents(frame, subscriptions=made, metrics="news", names={"matches": "ids"})
+    listener = Listener()
+    spark.streams.addListener(listener)
+    try:
+        writer = matched.writeStream.format("memory").queryName("metrics")
+        query = finish(lambda: writer.trigger(availableNow=True).start())
+        wanted = {"matches": 3, "broken": 1, "failures": 0}
+        progress = query.lastProgress.observedMetrics
+        assert progress["news_input"].documents == 4
+        assert {name: progress["news"][name] for name in wanted} == wanted
+        assert progress["news"].load_seconds > 0
+        deadline = time.monotonic() + 30
+        while not told and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert {name: told[-1]["news"][name] for name in wanted} == wanted
+    finally:
+        spark.streams.removeListener(listener)
+    assert spark.table("metrics").columns == ["the.number", "ids", "error", "failures"]
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("a", "//a")])
+    out, state = str(tmp_path / "out"), str(tmp_path / "checkpoint")
+    finish(lambda: match_stream(frame, subscriptions=table, sink=out, checkpoint=state, trigger=NOW))
+    assert sorted(row["the.number"] for row in spark.read.parquet(out).collect()) == [0, 1, 2, 3]
 
 
 def test_a_sink_may_read_its_batch_as_an_rdd(spark: SparkSession, tmp_path: Path) -> None:
@@ -241,6 +287,37 @@ def test_a_batch_that_comes_again_uses_its_version(spark: SparkSession, tmp_path
     run(out)
     rows = {row.number: row.matches for row in spark.read.parquet(out).collect()}
     assert rows == {0: ["first"], 1: [], 2: ["second"]}
+
+
+def test_shards_in_a_stream_with_any_sink(spark: SparkSession, tmp_path: Path) -> None:
+    rows, documents = interests(60), news(8)
+    wanted = dict(enumerate(expected(rows, documents)))
+    table = spark.createDataFrame(rows, "id string, xpath string, ordered boolean").coalesce(1)
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put(documents)
+    out, state = str(tmp_path / "out"), str(tmp_path / "checkpoint")
+    matched = inbox.stream().transform(match_documents, subscriptions=table, shards=3)
+    writer = matched.writeStream.format("parquet").option("checkpointLocation", state)
+    finish(lambda: writer.trigger(availableNow=True).start(out))
+    found = {row.number: (row.matches, row.error and row.error.code) for row in spark.read.parquet(out).collect()}
+    assert found == wanted
+    again = {"sink": f"{out}2", "checkpoint": f"{state}2", "trigger": NOW, "shards": 2, "errors": "collect"}
+    query = finish(lambda: match_stream(inbox.stream(), subscriptions=table, kind="rows", **again))
+    done = progress_of(query.lastProgress)
+    assert done is not None
+    assert done.matches == sum(len(ids or ()) for ids, _ in wanted.values())
+    pairs = [(row.number, row.subscription) for row in spark.read.parquet(f"{out}2").collect() if row.subscription]
+    assert sorted(pairs) == sorted((number, id) for number, (ids, _) in wanted.items() for id in ids or ())
+
+
+def test_an_empty_table_still_sees_broken_documents(spark: SparkSession, tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>", b"<a>"])
+    out, state = str(tmp_path / "out"), str(tmp_path / "checkpoint")
+    finish(lambda: match_stream(inbox.stream(), subscriptions=table, sink=out, checkpoint=state, trigger=NOW))
+    found = {row.number: (row.matches, row.error is None) for row in spark.read.parquet(out).collect()}
+    assert found == {0: ([], True), 1: (None, False)}
 
 
 @pytest.mark.parametrize("buckets", [None, 3])
@@ -303,3 +380,54 @@ def test_folders_of_long_and_odd_ids(spark: SparkSession, tmp_path: Path) -> Non
     assert len({row.subscription for row in rows}) == len(ids)
     assert {row.subscription for row in rows if row.subscriber in ("a", "..", "../../up")} == {"a", "..", "../../up"}
     assert {path.parent for path in tmp_path.rglob("subscription=*")} == {tmp_path / "out"}
+
+
+def test_ids_that_look_like_numbers_come_back_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    ids = ["007", "1e3", "", "7", "2030-01-31", "true", "-1.5", ".5", "NaN", "Infinity", "12:30", "1d", "null"]
+    frame = spark.createDataFrame([(id, b"<a/>") for id in ids], "subscription string, xml binary")
+    FolderSink(str(tmp_path / "out"))(frame, 0)
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.subscriber for row in rows) == sorted(ids)
+    assert all(isinstance(row.subscription, str) for row in rows)
+    assert len({row.subscription for row in rows}) == len(ids)
+
+
+@pytest.mark.parametrize("buckets", [None, 5])
+def test_a_batch_that_gives_less_the_second_time(spark: SparkSession, tmp_path: Path, buckets: int | None) -> None:
+    """A new driver runs it again, with another sink object: what the first one wrote and this one did not goes."""
+    rows = [(f"s{number}", b"<a/>") for number in range(9)]
+    frame = spark.createDataFrame(rows, "subscription string, xml binary")
+    out = str(tmp_path / "out")
+    sink = FolderSink(out, buckets=buckets)
+    sink(frame, 0)
+    sink(frame, 1)
+    for again in (FolderSink(out, buckets=buckets and 3), sink):
+        again(frame.where("subscription in ('s1', 's2')"), 1)
+        found = spark.read.parquet(out).collect()
+        assert sorted(row.subscription for row in found if row.batch_id == 1) == ["s1", "s2"]
+        assert sorted(row.subscription for row in found if row.batch_id == 0) == [f"s{n}" for n in range(9)]
+        again(frame, 1)
+
+
+def test_a_restart_with_another_output_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>"])
+    settings: dict[str, Any] = {
+        "subscriptions": made,
+        "sink": str(tmp_path / "out"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "trigger": NOW,
+    }
+    finish(lambda: match_stream(inbox.stream(), **settings))
+    finish(lambda: match_stream(inbox.stream(), **settings))
+    others: list[dict[str, Any]] = [
+        {"kind": "rows"},
+        {"keep_xml": True},
+        {"names": {"matches": "m"}},
+        {"dead_letters": str(tmp_path / "dead")},
+    ]
+    for other in others:
+        with pytest.raises(xsift.XsiftError, match=f"has {next(iter(other))}="):
+            match_stream(inbox.stream(), **settings, **other)

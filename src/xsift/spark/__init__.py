@@ -3,39 +3,44 @@ one worker holds.
 
     documents.transform(match_documents, subscriptions=table, xml="xml")
 
-- `batch.py`: match_documents. `compiled.py`: subscriptions, compiled and shipped. `worker.py`: what runs in the
-  Python workers.
+- `batch.py`: match_documents; `columns.py` what it reads and gives. `compiled.py`: subscriptions, compiled and
+  shipped. `worker.py`: what runs in the Python workers; `answers.py` the Arrow batches that they give.
+- `spread.py`: sets in shards; `routing.py` which of them a document must visit.
 - `stream.py`: match_stream. `live.py` follows a subscription table (xsift.tables), `indexes.py` has what it compiled
   where workers find it, `notes.py` which version each micro-batch used, `progress.py` what it did.
 - `sinks.py`, `delta_sink.py`, `kafka_sink.py`: where matches go.
-- `source.py`: the data source for large XML; `records.py` cuts it, `places.py` opens it. `kafka.py`: the data source
+- `source.py`: the data source for large XML; `places.py` finds and opens files. `kafka.py`: the data source
   for Kafka.
 
-Nothing here uses the JVM directly, so classic sessions and Spark Connect both work. Importing it starts nothing.
+Nothing here uses the JVM directly, so classic sessions and Spark Connect both work. Importing it starts nothing, and
+loads nothing: names are looked up when they are asked for, because every Python worker imports this package too, and
+what a worker loads counts against its memory.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from xsift.spark.requirements import require_pyspark
 
 require_pyspark()
 
-from xsift.spark.batch import match_documents  # noqa: E402
-from xsift.spark.compiled import Compiled, compile_subscriptions  # noqa: E402
-from xsift.spark.delta_sink import DeltaSink  # noqa: E402
-from xsift.spark.kafka import KafkaSource  # noqa: E402
-from xsift.spark.kafka_sink import KafkaSink  # noqa: E402
-from xsift.spark.notes import versions_used  # noqa: E402
-from xsift.spark.progress import BatchProgress, progress_of  # noqa: E402
-from xsift.spark.session import make_session  # noqa: E402
-from xsift.spark.sinks import FolderSink, ParquetSink  # noqa: E402
-from xsift.spark.source import RecordSource  # noqa: E402
-from xsift.spark.stream import match_stream  # noqa: E402
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from xsift.spark.batch import match_documents
+    from xsift.spark.columns import match_schema
+    from xsift.spark.compiled import Compiled, compile_subscriptions
+    from xsift.spark.delta_sink import DeltaSink
+    from xsift.spark.kafka import KafkaSource
+    from xsift.spark.kafka_sink import KafkaSink
+    from xsift.spark.notes import versions_used
+    from xsift.spark.progress import BatchProgress, progress_of
+    from xsift.spark.session import make_session
+    from xsift.spark.sinks import FolderSink, ParquetSink
+    from xsift.spark.source import RecordSource, read_records
+    from xsift.spark.stream import match_stream
 
 __all__ = [
     "BatchProgress",
@@ -49,14 +54,50 @@ __all__ = [
     "compile_subscriptions",
     "make_session",
     "match_documents",
+    "match_schema",
     "match_stream",
     "progress_of",
+    "read_records",
     "register_sources",
     "versions_used",
 ]
 
+_PLACES = {
+    "match_documents": "batch",
+    "match_schema": "columns",
+    "Compiled": "compiled",
+    "compile_subscriptions": "compiled",
+    "DeltaSink": "delta_sink",
+    "KafkaSource": "kafka",
+    "KafkaSink": "kafka_sink",
+    "versions_used": "notes",
+    "BatchProgress": "progress",
+    "progress_of": "progress",
+    "make_session": "session",
+    "FolderSink": "sinks",
+    "ParquetSink": "sinks",
+    "RecordSource": "source",
+    "read_records": "source",
+    "match_stream": "stream",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 def register_sources(spark: SparkSession) -> None:
     """Makes the data sources of xsift known to a session: the formats `xsift` and `xsift-kafka`."""
+    from xsift.spark.kafka import KafkaSource
+    from xsift.spark.source import RecordSource
+
     for source in (RecordSource, KafkaSource):
         spark.dataSource.register(source)

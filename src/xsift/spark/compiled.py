@@ -7,24 +7,30 @@ Connect.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import logging
 import math
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
-from xsift.spark.worker import Part
+from xsift.spark.building import Built
+from xsift.spark.compile_job import CompileJob, storage_of
+from xsift.spark.indexes import IndexFolder
+from xsift.spark.memory import node_memory_bytes
+from xsift.spark.memory import worker_memory_bytes as worker_share
+from xsift.spark.routing import Part, Router
+from xsift.spark.saving import save_matcher
+from xsift.spark.subscribers import ReadSubscribers
+from xsift.spark.worker import Task
 from xsift.tables.table import SubscriptionTable
 
 if TYPE_CHECKING:
@@ -41,10 +47,10 @@ SubscriptionSource: TypeAlias = (
 now, a matcher, or the path of a saved one."""
 
 Errors = Literal["raise", "collect"]
-DEFAULT_WORKER_MEMORY_BYTES = 2 * 2**30
 REPORTED_ERRORS = 20
 SAMPLE_ROWS = 50_000  # by which the number of shards is judged first
 SHARD_ATTEMPTS = 3
+DRIVER_ROWS = 200_000  # as many are compiled on the driver, which is quicker than to start a job
 
 
 @dataclass(frozen=True)
@@ -57,12 +63,32 @@ class Compiled:
     subscriptions: int
     index_bytes: int
     failed: tuple[tuple[str, XsiftError], ...] = ()
+    router: Router | None = None
+    folder: IndexFolder | None = None
+    expressions: int | None = None
+    """How many distinct expressions there are, if they were counted."""
+    reused: int = 0
+    """How many parts were there already when it was compiled."""
+
+    def task(self, **settings: Any) -> Task:
+        """The function that workers run; `settings` are those of Task."""
+        return Task(self.parts, **settings, router=self.router, folder=self.folder, one_at_a_time=self.sharded)
+
+    def subscribers(self, spark: SparkSession) -> DataFrame:
+        """Who subscribed to what, for results by expression: the columns `expression` and `subscription`."""
+        names = [(part.subscribers,) for part in self.parts if part.subscribers]
+        if not names or self.folder is None:
+            raise XsiftError("no-expressions", "this set was not compiled by expression", hint="by_expression=True")
+        files = spark.createDataFrame(sorted(set(names)), "name string").repartition(len(set(names)))
+        found: DataFrame = files.mapInArrow(ReadSubscribers(self.folder), "expression string, subscription string")
+        return found
 
     def __str__(self) -> str:
         shards = f" in {len(self.parts)} shards" if self.sharded else ""
+        distinct = "" if self.expressions is None else f" ({self.expressions:,} distinct expressions)"
         left_out = f", {len(self.failed):,} left out" if self.failed else ""
         return (
-            f"{self.subscriptions:,} subscriptions{shards}{left_out}; "
+            f"{self.subscriptions:,} subscriptions{distinct}{shards}{left_out}; "
             f"at most {self.index_bytes / 2**20:,.1f} MiB of index for each Python worker"
         )
 
@@ -78,14 +104,24 @@ def compile_subscriptions(
     errors: Errors = "raise",
     shards: int | None = None,
     worker_memory_bytes: int | None = None,
+    storage: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    sample: pa.Array | Callable[[], pa.Array] | None = None,
+    by_expression: bool = False,
 ) -> Compiled:
-    """Compiles subscriptions on the driver and ships them. What it returns can be given to match_documents many
-    times.
+    """Compiles subscriptions and brings them to where workers find them. What it returns can be given to
+    match_documents many times.
+
+    Small sets are compiled on the driver and shipped. Large ones (more than 200,000 rows), those with `storage`, and
+    all with `by_expression` are compiled on executors (building.py), into files below `storage`: a path or URL that
+    all machines see (spark.xsift.storage by default; with a local master a temporary folder does). There a set that
+    is compiled again is built only where it changed. `sample` are some documents (an Arrow array, or a function that
+    gives one), by which a set that has to be split is split so that documents visit few of its parts.
 
     `engine`, `engine_options` and `residuals` are those of Subscriptions and its matchers. `shards` splits the set;
-    by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is
-    by default spark.executor.pyspark.memory if that is set, else 2 GiB. With errors="collect" subscriptions that
-    cannot be used are left out and listed in `failed`.
+    by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is by default what
+    spark.executor.pyspark.memory leaves each worker if that is set (memory.py), else 2 GiB. With errors="collect"
+    subscriptions that cannot be used are left out and listed in `failed`.
     """
     if isinstance(subscriptions, Compiled):
         return subscriptions
@@ -96,8 +132,21 @@ def compile_subscriptions(
     if isinstance(subscriptions, SubscriptionTable):
         namespaces = subscriptions.namespaces | dict(namespaces or {})
         subscriptions = subscriptions.as_of()
-    memory_bytes = worker_memory_bytes or _worker_memory_bytes(spark)
+    memory_bytes = worker_memory_bytes or worker_share(spark)
     options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
+    where = storage_of(spark, storage, storage_options)
+    if not isinstance(subscriptions, Matcher | str | os.PathLike):
+        if isinstance(subscriptions, Subscriptions):
+            namespaces = subscriptions.namespaces | dict(namespaces or {})
+        given, large = _given(spark, subscriptions, where is not None)
+        if where is not None and (large or by_expression or storage):
+            frame = given if not isinstance(given, pa.Table) else spark.createDataFrame(given)
+            budget = worker_memory_bytes or node_memory_bytes(spark)
+            job = CompileJob(where, dict(namespaces or {}), options, errors, incremental=storage is not None)
+            return _stated(_compiled(job, *job.run(frame, shards, budget, sample)), budget)
+        if by_expression:
+            raise XsiftError("no-storage", "results by expression need a place for the index", hint="storage=…")
+        subscriptions = subscriptions if isinstance(subscriptions, Subscriptions) else given
     if isinstance(subscriptions, Matcher | str | os.PathLike):
         compiled = _ship_saved(spark, subscriptions, shards)
     else:
@@ -114,6 +163,35 @@ def compile_subscriptions(
     return _stated(compiled, memory_bytes)
 
 
+def _given(spark: SparkSession, subscriptions: Any, can_be_large: bool) -> tuple[Any, bool]:
+    """The rows: as a table if they are few, or are here anyway; and whether they are many."""
+    if isinstance(subscriptions, Subscriptions | pa.Table) or not hasattr(subscriptions, "columns"):
+        table = table_of(subscriptions)
+        return table, table.num_rows > DRIVER_ROWS
+    wanted = _checked_columns(subscriptions, subscriptions.columns)
+    if not can_be_large:
+        return table_of(subscriptions), False
+    first = subscriptions.select(*wanted).limit(DRIVER_ROWS + 1).toArrow()
+    if first.num_rows <= DRIVER_ROWS:
+        return first, False
+    return subscriptions.select(*wanted), True
+
+
+def _compiled(job: CompileJob, built: Built, router: Router | None, sharded: bool) -> Compiled:
+    sizes = [part.size_bytes for part in built.parts]
+    return Compiled(
+        built.parts,
+        sharded and len(sizes) > 1,
+        built.subscriptions,
+        max(sizes) if sharded else sum(sizes),
+        built.failed,
+        router,
+        job.folder,
+        built.expressions,
+        built.reused,
+    )
+
+
 def _stated(compiled: Compiled, memory_bytes: int) -> Compiled:
     """Says what a worker will hold, before the job starts."""
     logger.info("%s", compiled)
@@ -126,15 +204,6 @@ def _stated(compiled: Compiled, memory_bytes: int) -> Compiled:
             memory_bytes / 2**20,
         )
     return compiled
-
-
-def _worker_memory_bytes(spark: SparkSession) -> int:
-    setting = spark.conf.get("spark.executor.pyspark.memory", None)
-    if not setting:
-        return DEFAULT_WORKER_MEMORY_BYTES
-    units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-    digits = setting.lower().rstrip("b")
-    return int(digits[:-1]) * units[digits[-1]] if digits[-1] in units else int(digits) * 2**20
 
 
 def table_of(subscriptions: DataFrame | pa.Table | Subscriptions) -> pa.Table:
@@ -150,16 +219,20 @@ def table_of(subscriptions: DataFrame | pa.Table | Subscriptions) -> pa.Table:
             f"subscriptions is a {type(subscriptions).__name__}; it can be a DataFrame, an Arrow table, "
             "xsift.Subscriptions, a matcher, or the path of a saved matcher"
         )
+    wanted = _checked_columns(subscriptions, names)
+    if isinstance(subscriptions, pa.Table):
+        return subscriptions.select(wanted)
+    return subscriptions.select(*wanted).toArrow()
+
+
+def _checked_columns(subscriptions: Any, names: Sequence[str]) -> list[str]:
     for column in ("id", "xpath"):
         if column not in names:
             there = ", ".join(map(repr, names)) or "none"
             raise SubscriptionError(
                 "missing-column", f"the subscriptions have no column {column!r}", hint=f"they have {there}"
             )
-    wanted = [name for name in ("id", "xpath", "ordered", "namespaces") if name in names]
-    if isinstance(subscriptions, pa.Table):
-        return subscriptions.select(wanted)
-    return subscriptions.select(*wanted).toArrow()
+    return [name for name in ("id", "xpath", "ordered", "namespaces") if name in names]
 
 
 def compile_table(
@@ -174,6 +247,39 @@ def compile_table(
 ) -> Compiled:
     """Compiles a table, one shard after the other, so that the driver holds one index at a time. If `shards` is not
     given, it is found by trying: the size of an index is not in proportion to its rows."""
+    table, repeated = _without_repeated(table, namespaces, options, errors)
+    compiled = _compile_fitting(spark, table, namespaces, options, errors, shards, memory_bytes)
+    return replace(compiled, failed=(*repeated, *compiled.failed)) if repeated else compiled
+
+
+def _without_repeated(
+    table: pa.Table, namespaces: Mapping[str, str], options: MatcherOptions, errors: Errors
+) -> tuple[pa.Table, list[tuple[str, XsiftError]]]:
+    """The table without rows whose id is that of a good row before: shards do not see each other's ids. Rows with an
+    id that comes again are tried together, so that they are judged as in one set."""
+    counts = table.group_by("id").aggregate([([], "count_all")])
+    again = counts.filter(pc.greater(counts["count_all"], 1))["id"]
+    if not len(again):
+        return table, []
+    places = np.flatnonzero(pc.is_in(table["id"], value_set=again.combine_chunks()).to_numpy(zero_copy_only=False))
+    failed = options.subscriptions(namespaces).add_many(table.take(pa.array(places)), errors=errors)
+    good = np.ones(table.num_rows, dtype=bool)
+    for _, error in failed:
+        assert error.row is not None
+        error.row = int(places[error.row])
+        good[error.row] = False
+    return table.filter(pa.array(good)), failed
+
+
+def _compile_fitting(
+    spark: SparkSession,
+    table: pa.Table,
+    namespaces: Mapping[str, str],
+    options: MatcherOptions,
+    errors: Errors,
+    shards: int | None,
+    memory_bytes: int,
+) -> Compiled:
     if shards is not None:
         return _compile_shards(spark, table, namespaces, options, errors, shards)
     shards = _shards_needed(table, namespaces, options, memory_bytes)
@@ -208,7 +314,8 @@ def _compile_shards(
     parts: list[Part] = []
     failed: list[tuple[str, XsiftError]] = []
     count = held_bytes = 0
-    for number in range(shards if table.num_rows else 0):
+    shards = max(1, min(shards, table.num_rows))  # one at least: it takes a matcher to see that a document is broken
+    for number in range(shards):
         begin, end = (table.num_rows * n // shards for n in (number, number + 1))
         made = options.subscriptions(namespaces)
         refused = made.add_many(table.slice(begin, end - begin), errors=errors)
@@ -269,19 +376,3 @@ def _shipped(spark: SparkSession, saved: Path, size_bytes: int) -> Part:
     named = saved.replace(saved.with_name(f"xsift-{digest}.xsift"))
     spark.addArtifacts(str(named), file=True)
     return Part(named.name, size_bytes)
-
-
-def save_matcher(matcher: Matcher) -> tuple[Path, int]:
-    """A matcher saved in a file of the driver, and what a worker holds that loads it: the file, which workers of a
-    machine share, and what an engine makes anew from it."""
-    handle, name = tempfile.mkstemp(dir=_folder())
-    os.close(handle)
-    matcher.save(name)
-    return Path(name), os.path.getsize(name) + sum(Matcher.load(name).memory().values())
-
-
-@cache
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="xsift-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xsift.errors import StorageError
-from xsift.spark.worker import Part
+from xsift.spark.routing import Part
 from xsift.tables.folders import Folder, open_folder
 from xsift.tables.places import is_local, location
 
@@ -68,16 +68,28 @@ class IndexFolder:
 
     def save(self, matcher: Matcher) -> Part:
         """Writes a matcher, unless it is there."""
-        from xsift.spark.compiled import save_matcher
+        from xsift.spark.saving import save_matcher
 
         path, size_bytes = save_matcher(matcher)
-        name = f"{_digest(path)}.xsift"
+        return Part(self.put(path, ".xsift"), size_bytes)
+
+    def put(self, path: Path, suffix: str) -> str:
+        """Moves a file there, unless one with its content is; returns its name, which is its digest."""
+        name = f"{_digest(path)}{suffix}"
         folder = self._folder()
-        if name in folder.names():
+        if folder.holds(name):
             path.unlink()
         else:
             folder.put(path, name)
-        return Part(name, size_bytes)
+        return name
+
+    def write_note(self, name: str, content: bytes) -> None:
+        """Writes a small file that is named by what it is for."""
+        self._folder().write(name, content)
+
+    def read_note(self, name: str) -> bytes | None:
+        """The content of such a file."""
+        return self._folder().read(name)
 
     def write_set(self, parts: Sequence[Part], version: int) -> str:
         """Writes which parts a version is; returns the name by which workers find it."""
@@ -155,7 +167,7 @@ def _cached(folder: Folder, name: str) -> Path:
             return target
         temporary = target.with_suffix(".part")
         folder.fetch(name, temporary)
-        if f"{_digest(temporary)}.xsift" != name:
+        if _digest(temporary) != name.partition(".")[0]:
             temporary.unlink()
             raise StorageError("damaged-index", f"{folder.place}/{name} is not what its name says")
         temporary.replace(target)

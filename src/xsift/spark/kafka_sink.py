@@ -93,8 +93,10 @@ class KafkaSink:
                 "missing-column", f"the matches have no column {self.value!r}", hint=f"value= can be one of {there}"
             )
         delivered = matches.where("subscription is not null")
-        if not self.transactions:
-            sent = delivered.mapInArrow(_Send(self, batch_id), "sent bigint")
+        if not self.transactions:  # equal matches in one task, where they are counted
+            sent = delivered.repartition(sql.xxhash64(*self._said(delivered))).mapInArrow(
+                _Send(self, batch_id), "sent bigint"
+            )
             sent.agg(sql.sum("sent")).collect()
             return
         if not self.query:
@@ -108,9 +110,12 @@ class KafkaSink:
 
     def _parted(self, delivered: DataFrame) -> DataFrame:
         """The matches, those of a part in one task."""
-        said = [name for name in ("subscription", "path", "element", self.value) if name in delivered.columns]
-        part = sql.pmod(sql.xxhash64(*said), sql.lit(self.parts)).cast("int")
+        part = sql.pmod(sql.xxhash64(*self._said(delivered)), sql.lit(self.parts)).cast("int")
         return delivered.withColumn(PART, part).repartitionById(self.parts, sql.col(PART))
+
+    def _said(self, delivered: DataFrame) -> list[str]:
+        """The columns of which equal matches have equal ones."""
+        return [name for name in ("subscription", "path", "element", self.value) if name in delivered.columns]
 
     def client(self, **more: Any) -> dict[str, Any]:
         """The settings of a client of librdkafka."""
@@ -159,6 +164,7 @@ class _Sender:
         self._batch_id = batch_id
         self._producer = producer
         self._failures: list[Any] = []
+        self._equal: dict[bytes, int] = {}
         self.count = 0
 
     def send(self, batch: pa.RecordBatch) -> None:
@@ -166,14 +172,23 @@ class _Sender:
             row.pop(PART, None)
             value = row[self._sink.value]
             payload = value if value is None or isinstance(value, bytes) else str(value).encode()
-            identity = repr((self._batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
+            identity = self._identity(row)
             self.produce(
                 topic=self._sink.topic_of(row["subscription"]),
                 key=row["subscription"].encode(),
                 value=payload,
-                headers=[("xsift-id", blake2b(identity, digest_size=16).hexdigest().encode())],
+                headers=[("xsift-id", identity.hex().encode())],
             )
             self.count += 1
+
+    def _identity(self, row: Mapping[str, Any]) -> bytes:
+        """What is the same when a match is sent again, and for no other of its batch: what it says, and if others
+        say the same, how many did before it."""
+        said = repr((self._batch_id, sorted(row.items(), key=lambda item: item[0]))).encode()
+        identity = blake2b(said, digest_size=16).digest()
+        before = self._equal.get(identity, 0)
+        self._equal[identity] = before + 1
+        return blake2b(b"%d %b" % (before, said), digest_size=16).digest() if before else identity
 
     def produce(self, **message: Any) -> None:
         while True:

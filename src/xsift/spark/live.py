@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from xsift.errors import TableError
 from xsift.matching import MatcherOptions
 from xsift.spark.indexes import IndexFolder
-from xsift.spark.worker import Part
+from xsift.spark.routing import Part
 from xsift.tables.table import SubscriptionTable
 
 __all__ = ["LiveSubscriptions"]
@@ -67,7 +67,10 @@ class LiveSubscriptions:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts that the subscriptions are now."""
+        """The parts that the subscriptions are now. One at least: it takes a matcher to see that a document is
+        broken."""
+        if not self._layers:
+            return (self.folder.save(self._options.matcher(self._options.subscriptions({}))),)
         return tuple(layer.current_part() for layer in self._layers)
 
     @property
@@ -81,8 +84,9 @@ class LiveSubscriptions:
         if self._name is not None and version == self._version:
             return self._name
         self._follow(version)
-        self._name = self.folder.write_set(self.parts, version)
-        names = {self._name, *(layer.part.name for layer in self._layers)}
+        parts = self.parts
+        self._name = self.folder.write_set(parts, version)
+        names = {self._name, *(part.name for part in parts)}
         self.folder.keep(names | self._before)
         self._before = names
         logger.info("subscriptions at version %d: %s in %d layers", version, f"{self.count:,}", len(self._layers))

@@ -14,16 +14,19 @@ import logging
 import os
 import shutil
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow.parquet
 
+from xsift.errors import XsiftError
 from xsift.tables.folders import Folder, LocalFolder, open_folder
 
-__all__ = ["Notes", "query_id", "versions_used"]
+__all__ = ["Notes", "check_output", "query_id", "versions_used"]
 
 logger = logging.getLogger("xsift.spark")
 
 FOLDER = "xsift-versions"
+OUTPUT_NOTE = "xsift-output.json"
 RETAINED = 100  # Spark's default for minBatchesToRetain
 
 
@@ -73,6 +76,27 @@ def query_id(checkpoint: str, storage_options: Mapping[str, str] | None = None) 
     if metadata is None:
         raise FileNotFoundError(f"{checkpoint}/metadata")
     return str(json.loads(metadata)["id"])
+
+
+def check_output(checkpoint: str, storage_options: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+    """Notes what a query gives when it first begins. Raises an error if it gave something else before: its sink would
+    have rows of two kinds."""
+    try:
+        folder = open_folder(checkpoint, storage_options)
+        content = folder.read(OUTPUT_NOTE)
+        if content is None:
+            folder.write(OUTPUT_NOTE, json.dumps(facts).encode())
+            return
+    except (OSError, ValueError) as error:  # a file system that Spark knows, and Arrow does not
+        logger.warning("%s cannot be reached, so a restart with another kind goes unnoticed: %s", checkpoint, error)
+        return
+    for name, before in json.loads(content).items():
+        if facts.get(name) != before:
+            raise XsiftError(
+                "other-output",
+                f"the query of this checkpoint has {name}={before!r}, and was started with {facts.get(name)!r}",
+                hint="start it as before, or with another checkpoint and another sink",
+            )
 
 
 def _name(batch_id: int) -> str:

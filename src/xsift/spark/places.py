@@ -7,14 +7,16 @@ import bz2
 import glob
 import gzip
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.fs
 
 from xsift.errors import DocumentError
 
-__all__ = ["chunks_of", "compressed", "find_files", "size_of"]
+__all__ = ["File", "chunks_of", "compressed", "find_files", "size_of"]
 
 CHUNK_BYTES = 4 * 2**20
 
@@ -26,26 +28,77 @@ def _filesystem(path: str) -> tuple[Any, str]:
     return pyarrow.fs.FileSystem.from_uri(path)  # type: ignore[no-any-return]
 
 
-def find_files(path: str) -> list[str]:
-    """The files that a path names, sorted; hidden ones and those that are still being written (._, _, .part, .tmp)
-    left out."""
-    if "://" not in path and glob.has_magic(path) and not os.path.exists(path):
-        found = [name for name in glob.glob(path, recursive=True) if os.path.isfile(name)]
-        return sorted(name for name in found if _visible(name))
+@dataclass(frozen=True, order=True)
+class File:
+    """A file by its path or URL, and the bytes that it is stored in."""
+
+    path: str
+    size_bytes: int
+
+
+def find_files(paths: str | Sequence[str]) -> list[File]:
+    """The files that paths, folders and globs name, sorted, each once. Left out are hidden ones, those in hidden
+    folders, and those that are still being written (`_temporary/…`, `.name`, `_name`, `.part`, `.tmp`), as Spark
+    does."""
+    listed = [paths] if isinstance(paths, str) else list(paths)
+    return sorted({file for path in listed for file in _files_at(path)})
+
+
+def _files_at(path: str) -> Iterator[File]:
     system, name = _filesystem(path)
     information = system.get_file_info(name)
-    if information.type == pyarrow.fs.FileType.NotFound:
-        raise DocumentError("unreadable-file", f"{path} does not exist")
     if information.type == pyarrow.fs.FileType.File:
-        return [path]
-    inside = system.get_file_info(pyarrow.fs.FileSelector(name, recursive=True))
-    files = [found.path for found in inside if found.type == pyarrow.fs.FileType.File and _visible(found.path)]
-    prefix = path[: path.index("://") + 3] if "://" in path else ""
-    return sorted(prefix + file.lstrip("/") if prefix and prefix != "file://" else prefix + file for file in files)
+        yield File(path, information.size)
+        return
+    below, pattern = name, ""
+    if information.type == pyarrow.fs.FileType.NotFound:
+        if not glob.has_magic(name):
+            raise DocumentError("unreadable-file", f"{path} does not exist")
+        below = _before_magic(name)
+        pattern = name[len(below) :].lstrip("/")
+        if system.get_file_info(below).type != pyarrow.fs.FileType.Directory:
+            return
+    matches = _matcher_of(pattern)
+    for found in system.get_file_info(pyarrow.fs.FileSelector(below, recursive=True)):
+        inside = found.path[len(below) :].lstrip("/")
+        if found.type == pyarrow.fs.FileType.File and _visible(inside) and matches(inside):
+            yield File(_named(path, found.path), found.size)
 
 
-def _visible(path: str) -> bool:
-    return not os.path.basename(path).startswith((".", "_")) and not path.endswith((".part", ".tmp"))
+def _before_magic(name: str) -> str:
+    """The folder above the first part of a path that has a star or the like in it."""
+    parts = name.split("/")
+    first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    return "/".join(parts[:first]) or "/"
+
+
+def _matcher_of(pattern: str) -> Callable[[str], bool]:
+    """Whether a path below the folder is one that a glob means: a file that it names, or one in a folder that it
+    names. `**` stands for any number of folders."""
+    if not pattern:
+        return lambda _: True
+    parts = [".*" if part == "**" else _part_pattern(part) for part in pattern.split("/")]
+    expression = re.compile("/".join(parts).replace(".*/", "(?:.*/)?") + "(?:/.*)?", re.DOTALL)
+    return lambda inside: expression.fullmatch(inside) is not None
+
+
+def _part_pattern(part: str) -> str:
+    translated = re.escape(part).replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
+    return re.sub(
+        r"\\\[(.*?)\\\]", lambda found: "[" + found[1].replace("\\", "").replace("!", "^", 1) + "]", translated
+    )
+
+
+def _named(path: str, found: str) -> str:
+    """A file that a file system has found, as a path or URL like the one that was given."""
+    if "://" not in path:
+        return found
+    scheme = path[: path.index("://") + 3]
+    return scheme + (found if scheme == "file://" else found.lstrip("/"))
+
+
+def _visible(inside: str) -> bool:
+    return not inside.endswith((".part", ".tmp")) and not any(part[:1] in ("_", ".") for part in inside.split("/"))
 
 
 def compressed(path: str) -> bool:
@@ -54,7 +107,7 @@ def compressed(path: str) -> bool:
 
 
 def size_of(path: str) -> int:
-    """The bytes of a file as it is stored."""
+    """The bytes of a file as it is stored; 0 if it is not there any more."""
     system, name = _filesystem(path)
     return int(system.get_file_info(name).size or 0)
 

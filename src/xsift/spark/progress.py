@@ -8,6 +8,7 @@ The numbers are Spark's own: match_stream observes them (`DataFrame.observe`), s
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+from pyspark.sql.types import DoubleType, StructField
+
+from xsift.spark.worker import LISTED, LOAD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +32,8 @@ __all__ = ["BatchProgress", "progress_of"]
 logger = logging.getLogger("xsift.spark")
 
 INPUT, OUTPUT = "xsift_input", "xsift"
-VERSION = "__xsift_version"
+VERSION = "__xsift_version"  # this column and LOAD are counted, and go
+LOAD_FIELD = StructField(LOAD, DoubleType())
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class BatchProgress:
     version: int | None
     seconds: float
     lag_seconds: float | None
+    load_seconds: float = 0.0
+    """How long workers took to load indexes, all of them together."""
 
     def __str__(self) -> str:
         failures = f", {_number(self.failures, 'failure')}" if self.failures else ""
@@ -59,27 +66,32 @@ def _number(count: int, noun: str, ending: str = "s") -> str:
     return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
-def observe_input(documents: DataFrame, arrived: str | None) -> DataFrame:
+def observe_input(documents: DataFrame, arrived: str | None, name: str = OUTPUT) -> DataFrame:
     """The documents, counted on their way."""
     counted = [sql.count(sql.lit(1)).alias("documents")]
     if arrived is not None:
         counted.append(sql.min(sql.col(f"`{arrived}`")).cast("double").alias("oldest"))
-    return documents.observe(INPUT, *counted)
+    return documents.observe(f"{name}_input", *counted)
 
 
-def observe_output(matched: DataFrame, output: str) -> DataFrame:
-    """The matches, counted on their way; the column that says their version goes."""
-    if output == "matches":
-        found, broken, failures = "array_size(matches)", "int(error is not null)", "array_size(failures)"
+def observe_output(matched: DataFrame, output: str, names: Mapping[str, str], name: str = OUTPUT) -> DataFrame:
+    """The matches, counted on their way; the columns VERSION and LOAD go."""
+    at = {name: f"`{called.replace('`', '``')}`" for name, called in names.items()}
+    if output in LISTED:
+        found, broken = f"array_size({at[output]})", f"int({at['error']} is not null)"
+        failures = f"array_size({at['failures']})"
     else:  # a row with both is a subscription that could not be decided
-        found = "int(subscription is not null and error is null)"
-        broken = "int(subscription is null and error is not null)"
-        failures = "int(subscription is not null and error is not null)"
+        subscription, error = at["subscription"], at["error"]
+        found = f"int({subscription} is not null and {error} is null)"
+        broken = f"int({subscription} is null and {error} is not null)"
+        failures = f"int({subscription} is not null and {error} is not null)"
     counts = {"matches": found, "broken": broken, "failures": failures}
     metrics = [sql.expr(f"coalesce(sum({each}), 0)").alias(name) for name, each in counts.items()]
     if VERSION in matched.columns:
         metrics.append(sql.max(VERSION).alias("version"))
-    return matched.observe(OUTPUT, *metrics).drop(VERSION)
+    if LOAD in matched.columns:
+        metrics.append(sql.coalesce(sql.sum(LOAD), sql.lit(0.0)).alias("load_seconds"))
+    return matched.observe(name, *metrics).drop(VERSION, LOAD)
 
 
 def progress_of(progress: Any) -> BatchProgress | None:
@@ -100,6 +112,7 @@ def progress_of(progress: Any) -> BatchProgress | None:
         version=metrics[OUTPUT].get("version"),
         seconds=seconds,
         lag_seconds=None if oldest is None else max(0.0, began + seconds - float(oldest)),
+        load_seconds=float(metrics[OUTPUT].get("load_seconds") or 0.0),
     )
 
 

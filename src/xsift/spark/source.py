@@ -3,19 +3,27 @@
     register_sources(spark)
     spark.read.format("xsift").option("record", "article").load("dump.xml")
 
-Options: `record` (the name of the element, with its prefix if it has one), `splitBytes` (32 MB: about how much of an
-uncompressed file a task reads), `maxRecordBytes` (256 MB), and for streams `maxFilesPerTrigger`. Columns: `file`,
-`position` (of the record, in bytes of the decompressed file), `xml` (binary, UTF-8). A stream takes each file of a
-folder once, when it first sees it: move files in when they are whole.
+Options: `record` (the name of the element, with its prefix if it has one), `splitBytes` (32 MB: about how much a task
+reads, of one file or of many), `maxRecordBytes` (256 MB), `mode`, and for streams `maxFilesPerTrigger`. Columns:
+`file`, `position` (of the record, in bytes of the decompressed file), `xml` (binary, UTF-8), `read_error`. A stream
+takes each file of a folder once, when it first sees it: move files in when they are whole.
+
+`mode` is Spark's: with PERMISSIVE what cannot be read is a row without XML that has a `read_error`; DROPMALFORMED
+leaves such rows out; FAILFAST fails.
+
+Where many large files are read, `read_records` looks for the places to split them on executors, not on the driver.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -23,7 +31,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from xsift.errors import DocumentError, XsiftError
-from xsift.sources.record_files import read_records
+from xsift.sources.record_files import read_records as read_records_of
 from xsift.sources.records import (
     DEFAULT_RECORD_LIMIT_BYTES,
     Ancestors,
@@ -34,17 +42,27 @@ from xsift.sources.records import (
     scan_records,
     split_places,
 )
-from xsift.spark.places import chunks_of, compressed, find_files, size_of
+from xsift.spark.places import File, chunks_of, compressed, find_files, size_of
 
-__all__ = ["RecordSource"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["RecordSource", "read_records"]
 
 BATCH_BYTES = 4 * 2**20
 SPLIT_BYTES = 32 * 2**20
-SCHEMA = pa.schema([("file", pa.string()), ("position", pa.int64()), ("xml", pa.binary())])
+OPEN_BYTES = 2**20  # what opening a file costs, told as bytes of reading
+LEAST_TASKS = 8  # into which small files are packed
+COLUMNS = "file string, position bigint, xml binary, read_error string"
+SCHEMA = pa.schema(
+    [("file", pa.string()), ("position", pa.int64()), ("xml", pa.binary()), ("read_error", pa.string())]
+)
+MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+DIGEST_BYTES = 10
 
 
-@dataclass
-class Split(InputPartition):
+@dataclass(frozen=True)
+class Split:
     """A part of a file that begins at a record; a whole file if there is no header."""
 
     file: str
@@ -52,6 +70,15 @@ class Split(InputPartition):
     end: int = 0
     header: Header | None = None
     ancestors: Ancestors = ()
+    error: str | None = None
+    """Why the file could not be split."""
+
+
+@dataclass
+class Pack(InputPartition):
+    """The splits that one task reads."""
+
+    splits: tuple[Split, ...]
 
     def __post_init__(self) -> None:
         super().__init__(None)
@@ -61,24 +88,33 @@ class Split(InputPartition):
 class Settings:
     """The options of a read."""
 
-    path: str
+    paths: tuple[str, ...]
     record: str
     split_bytes: int
     record_limit_bytes: int
     files_per_trigger: int | None
+    mode: str
 
     @classmethod
     def of(cls, options: Any) -> Settings:
-        """The options, checked."""
-        for name, example in (("path", ".load('dump.xml')"), ("record", ".option('record', 'article')")):
-            if not options.get(name):
+        """The options, checked. Spark has several paths as a JSON list."""
+        paths = json.loads(options["paths"]) if options.get("paths") else [options.get("path")]
+        for name, there, example in (
+            ("path", paths[0], ".load('dump.xml')"),
+            ("record", options.get("record"), ".option('record', 'article')"),
+        ):
+            if not there:
                 raise XsiftError("missing-option", f"the data source xsift needs {name!r}", hint=f"e.g. {example}")
+        mode = str(options.get("mode") or MODES[0]).upper()
+        if mode not in MODES:
+            raise XsiftError("bad-option", f"mode is {mode!r}", hint=f"it can be {', '.join(MODES)}")
         return cls(
-            options["path"],
+            tuple(paths),
             options["record"],
             _positive(options, "splitBytes", SPLIT_BYTES),
             _positive(options, "maxRecordBytes", DEFAULT_RECORD_LIMIT_BYTES),
             _positive(options, "maxFilesPerTrigger", 1) if options.get("maxFilesPerTrigger") else None,
+            mode,
         )
 
 
@@ -99,7 +135,7 @@ class RecordSource(DataSource):
 
     def schema(self) -> str:
         """The columns of every read."""
-        return "file string, position bigint, xml binary"
+        return COLUMNS
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads files once."""
@@ -110,37 +146,69 @@ class RecordSource(DataSource):
         return RecordStreamReader(Settings.of(self.options))
 
 
-def _splits(files: Sequence[str], settings: Settings) -> list[Split]:
-    return [split for file in files for split in _splits_of(file, settings)]
-
-
-def _splits_of(file: str, settings: Settings) -> list[Split]:
-    size = size_of(file)
-    if compressed(file) or size <= settings.split_bytes:
-        return [Split(file)]
-    first = next(chunks_of(file), b"")
-    if next(decoded([first])) is not first:
-        return [Split(file)]  # it has to be decoded from the beginning
-    header = read_header(chunks_of(file), settings.record)
-    places = split_places(
-        chunks_of(file, header.end), settings.record, header.end, settings.split_bytes, settings.record_limit_bytes
-    )
-    ends = [*(begin for begin, _ in places[1:]), size]
-    return [Split(file, begin, end, header, ancestors) for (begin, ancestors), end in zip(places, ends, strict=True)]
-
-
-def _read(split: Split, settings: Settings) -> Iterator[pa.RecordBatch]:
-    records = _records(split, settings)
-    held: list[Record] = []
+def packed(files: Sequence[File], settings: Settings) -> list[Pack]:
+    """What tasks read: large files in splits, small files together. A file that cannot be opened is one split, which
+    is where its error is told."""
+    whole_bytes = sum(file.size_bytes + OPEN_BYTES for file in files)
+    most_bytes = min(settings.split_bytes, max(OPEN_BYTES, whole_bytes // LEAST_TASKS))
+    packs: list[Pack] = []
+    held: list[Split] = []
     held_bytes = 0
-    for record in records:
-        held.append(record)
-        held_bytes += len(record.xml)
-        if held_bytes >= BATCH_BYTES:
-            yield _batch(split.file, held)
+    for file in files:
+        if file.size_bytes > settings.split_bytes and not compressed(file.path):
+            packs += [Pack((split,)) for split in splits_of(file, settings)]
+            continue
+        if held and held_bytes + file.size_bytes + OPEN_BYTES > most_bytes:
+            packs.append(Pack(tuple(held)))
             held, held_bytes = [], 0
+        held.append(Split(file.path))
+        held_bytes += file.size_bytes + OPEN_BYTES
+    return [*packs, Pack(tuple(held))] if held else packs
+
+
+def splits_of(file: File, settings: Settings) -> list[Split]:
+    """A large file in splits: one pass over it finds places where records begin."""
+    try:
+        first = next(chunks_of(file.path), b"")
+        if next(decoded([first]), first) is not first:
+            return [Split(file.path)]  # it has to be decoded from the beginning
+        header = read_header(chunks_of(file.path), settings.record)
+        chunks = chunks_of(file.path, header.end)
+        places = split_places(chunks, settings.record, header.end, settings.split_bytes, settings.record_limit_bytes)
+    except (DocumentError, EOFError, OSError):
+        return [Split(file.path)]  # whoever reads it tells what is wrong, after the records before that
+    ends = [*(begin for begin, _ in places[1:]), file.size_bytes]
+    return [
+        Split(file.path, begin, end, header, ancestors) for (begin, ancestors), end in zip(places, ends, strict=True)
+    ]
+
+
+def read_pack(splits: Sequence[Split], settings: Settings) -> Iterator[pa.RecordBatch]:
+    """The records of splits, in Arrow batches; of what cannot be read the error, as the mode asks."""
+    held: list[tuple[str, int, bytes | None, str | None]] = []
+    held_bytes = 0
+    for split in splits:
+        for row in _rows(split, settings):
+            held.append(row)
+            held_bytes += len(row[2] or b"") + len(row[0])
+            if held_bytes >= BATCH_BYTES:
+                yield _batch(held)
+                held, held_bytes = [], 0
     if held:
-        yield _batch(split.file, held)
+        yield _batch(held)
+
+
+def _rows(split: Split, settings: Settings) -> Iterator[tuple[str, int, bytes | None, str | None]]:
+    position = split.begin
+    try:
+        for record in _records(split, settings):
+            position = record.position
+            yield split.file, position, record.xml, None
+    except DocumentError as error:
+        if settings.mode == "FAILFAST":
+            raise
+        if settings.mode == "PERMISSIVE":
+            yield split.file, position, None, error.message
 
 
 def _records(split: Split, settings: Settings) -> Iterator[Record]:
@@ -151,21 +219,65 @@ def _records(split: Split, settings: Settings) -> Iterator[Record]:
                 chunks, settings.record, split.header, split.begin, settings.record_limit_bytes, split.ancestors
             )
             return
-        yield from read_records(chunks_of(split.file), settings.record, settings.record_limit_bytes)
+        yield from read_records_of(chunks_of(split.file), settings.record, settings.record_limit_bytes)
     except DocumentError as error:
         error.message = f"{split.file}: {error.message}"
         raise
-    except (EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise DocumentError("unreadable-file", f"{split.file} cannot be read: {error}") from error
 
 
-def _batch(file: str, records: list[Record]) -> pa.RecordBatch:
-    columns = [
-        pa.array([file] * len(records), pa.string()),
-        pa.array([record.position for record in records], pa.int64()),
-        pa.array([record.xml for record in records], pa.binary()),
-    ]
+def _batch(rows: Sequence[tuple[str, int, bytes | None, str | None]]) -> pa.RecordBatch:
+    columns = [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def read_records(spark: SparkSession, paths: str | Sequence[str], record: str, **options: Any) -> DataFrame:
+    """The records of files, as `spark.read.format("xsift")` gives them, with the same options; but the pass that
+    finds the places to split large files at runs on executors, a task a file, when the DataFrame is computed."""
+    listed = [paths] if isinstance(paths, str) else list(paths)
+    settings = Settings.of({**options, "paths": json.dumps(listed), "record": record})
+    files = find_files(settings.paths)
+    large = [file for file in files if file.size_bytes > settings.split_bytes and not compressed(file.path)]
+    small = packed([file for file in files if file not in set(large)], settings)
+    rows = [(pickle.dumps((file,)), True) for file in large] + [(pickle.dumps(pack.splits), False) for pack in small]
+    count = max(1, len(rows))
+    frame = spark.createDataFrame(rows, "work binary, whole boolean").repartition(count)
+    work = frame.mapInArrow(_Plan(settings), "work binary, size_bytes bigint")
+    tasks = count + sum(file.size_bytes for file in large) // settings.split_bytes
+    found: DataFrame = work.repartition(max(1, int(tasks))).mapInArrow(_ReadPacks(settings), COLUMNS)
+    return found
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Mapped over files: the packs that tasks are to read."""
+
+    settings: Settings
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for work, whole in zip(batch["work"].to_pylist(), batch["whole"].to_pylist(), strict=True):
+                planned = [work]
+                if whole:
+                    (file,) = pickle.loads(work)
+                    planned = [pickle.dumps((split,)) for split in splits_of(file, self.settings)]
+                sizes = pa.array([0] * len(planned), pa.int64())
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(planned, pa.binary()), sizes], names=["work", "size_bytes"]
+                )
+
+
+@dataclass(frozen=True)
+class _ReadPacks:
+    """Mapped over packs: their records."""
+
+    settings: Settings
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for work in batch["work"].to_pylist():
+                yield from read_pack(pickle.loads(work), self.settings)
 
 
 class RecordReader(DataSourceReader):
@@ -176,16 +288,17 @@ class RecordReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """The splits of all files."""
-        return _splits(find_files(self._settings.path), self._settings)
+        return packed(find_files(self._settings.paths), self._settings)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The records of a split, in Arrow batches."""
-        assert isinstance(partition, Split)
-        return _read(partition, self._settings)
+        """The records of a pack, in Arrow batches."""
+        assert isinstance(partition, Pack)
+        return read_pack(partition.splits, self._settings)
 
 
 class RecordStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The streaming reader. An offset is the list of files seen: large files are few."""
+    """The streaming reader. An offset has the files of its micro-batch, and a short digest of each file that was
+    there and read before; one that is gone is forgotten."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -193,7 +306,7 @@ class RecordStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """No file yet."""
-        return {"files": "[]"}
+        return {"new": "[]", "seen": ""}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """As many files a micro-batch as maxFilesPerTrigger says."""
@@ -202,26 +315,46 @@ class RecordStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """The files there are now are all that this run reads."""
-        self._target = set(find_files(self._settings.path))
+        self._target = {file.path for file in find_files(self._settings.paths)}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The files seen, and as many new ones as the limit allows."""
-        seen = _files_in(start)
-        present = find_files(self._settings.path)
-        new = [file for file in present if file not in set(seen) and (self._target is None or file in self._target)]
+        """As many new files as the limit allows."""
+        seen = _seen(start)
+        present = {file.path: _digest(file.path) for file in find_files(self._settings.paths)}
+        new = [
+            path
+            for path, digest in present.items()
+            if digest not in seen and (self._target is None or path in self._target)
+        ]
+        if not new:
+            return start
         allowed = limit.max_files if isinstance(limit, ReadMaxFiles) else None
-        return {"files": json.dumps([*seen, *islice(new, allowed)])}
+        known = b"".join(sorted(seen & set(present.values())))
+        return {"new": json.dumps(new[:allowed]), "seen": base64.b64encode(known).decode()}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The splits of the files between two offsets."""
-        seen = set(_files_in(start))
-        return _splits([file for file in _files_in(end) if file not in seen], self._settings)
+        """The splits of the files of a micro-batch."""
+        seen = _seen(start)
+        files = [path for path in _new_files(end) if _digest(path) not in seen]
+        return packed([File(path, size_of(path)) for path in files], self._settings)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The records of a split, in Arrow batches."""
-        assert isinstance(partition, Split)
-        return _read(partition, self._settings)
+        """The records of a pack, in Arrow batches."""
+        assert isinstance(partition, Pack)
+        return read_pack(partition.splits, self._settings)
 
 
-def _files_in(offset: dict[str, Any]) -> list[str]:
-    return [str(file) for file in json.loads(offset["files"])]
+def _digest(path: str) -> bytes:
+    return blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def _new_files(offset: dict[str, Any]) -> list[str]:
+    """The files of an offset's micro-batch; of offsets of before, which had them all, all."""
+    return [str(file) for file in json.loads(offset["new"] if "new" in offset else offset["files"])]
+
+
+def _seen(offset: dict[str, Any]) -> set[bytes]:
+    """The digests of the files that were read up to an offset."""
+    known = base64.b64decode(offset.get("seen") or "")
+    before = {known[place : place + DIGEST_BYTES] for place in range(0, len(known), DIGEST_BYTES)}
+    return before | {_digest(file) for file in _new_files(offset)}

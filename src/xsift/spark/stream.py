@@ -19,17 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql import functions as sql
+from pyspark.sql.types import LongType, StructField
 from pyspark.sql.utils import is_remote
 
 from xsift.errors import TableError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
-from xsift.spark.batch import Output, check_columns, choose_batch_size, match_documents, output_schema
-from xsift.spark.compiled import Compiled, SubscriptionSource, compile_subscriptions
+from xsift.spark.batch import choose_batch_size, map_documents, match_with
+from xsift.spark.columns import Columns, Output
+from xsift.spark.compiled import Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
-from xsift.spark.notes import RETAINED, Notes, query_id
-from xsift.spark.progress import VERSION, log_progress, observe_input, observe_output
+from xsift.spark.notes import RETAINED, Notes, check_output, query_id
+from xsift.spark.progress import LOAD_FIELD, VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
 from xsift.spark.worker import Task
 from xsift.tables.table import SubscriptionTable
@@ -55,8 +57,10 @@ def match_stream(
     sink: Sink | str,
     checkpoint: str,
     xml: str = "xml",
+    id: str | None = None,
     kind: Output = "matches",
     keep_xml: bool = False,
+    names: Mapping[str, str] | None = None,
     on_error: Literal["keep", "fail"] = "keep",
     dead_letters: Sink | str | None = None,
     namespaces: Mapping[str, str] | None = None,
@@ -65,6 +69,9 @@ def match_stream(
     limits: Limits | None = None,
     residuals: Residuals = "verify",
     validate: bool = True,
+    errors: Errors = "raise",
+    shards: int | None = None,
+    worker_memory_bytes: int | None = None,
     arrived: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     trigger: Mapping[str, Any] | None = None,
@@ -84,49 +91,55 @@ def match_stream(
     {"availableNow": True}. The other arguments are those of match_documents.
     """
     spark = documents.sparkSession
-    output = output or kind
-    keep = keep_xml or dead_letters is not None
-    check_columns(documents, xml, None, output, keep)
+    kind = output or kind
+    if on_error not in ("keep", "fail"):
+        raise ValueError(f"on_error is {on_error!r}; it can be 'keep' or 'fail'")
+    dead = dead_letters is not None
+    columns = Columns.of(documents, xml, id, kind=kind, keep_xml=keep_xml or dead, names=names)
     arrived = _arrival(documents, arrived)
     settings: dict[str, Any] = {
-        "xml": xml,
-        "output": output,
+        "xml": columns.xml,
+        "output": kind,
         "on_error": on_error,
-        "keep_xml": keep,
+        "label": columns.label,
+        "keep_xml": keep_xml,
+        "broken_xml": dead and not keep_xml,
         "limits": limits or Limits(),
         "validate": validate,
+        "names": columns.names,
     }
-    source: LiveSubscriptions | Compiled
     storage = dict(storage_options or {})
     counted = observe_input(documents, arrived)
+    live: LiveSubscriptions | None = None
+    choose_batch_size(spark)
     if isinstance(subscriptions, SubscriptionTable):
         if not (namespaces or {}).items() <= subscriptions.namespaces.items():
             raise TableError("other-namespace", "a table has its own namespaces", hint="table.add_namespaces(…)")
         storage = storage or subscriptions.storage_options
         folder = IndexFolder.of(checkpoint, storage.items())
         options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
-        source = LiveSubscriptions(subscriptions, folder, options)
-        choose_batch_size(spark)
-        schema = output_schema(documents, xml, output, keep)
-        task = _StreamTask(folder, Task((), **settings))
-        wider = StructType([*schema.fields, StructField(VERSION, LongType())])
-        matched = observe_output(counted.mapInArrow(task, wider), output)
+        live = LiveSubscriptions(subscriptions, folder, options)
+        task = _StreamTask(folder, Task((), **settings, measures=True))
+        matched = map_documents(counted, columns, task, [LOAD_FIELD, StructField(VERSION, LongType())])
     else:
-        source = compile_subscriptions(
+        compiled = compile_subscriptions(
             spark,
             subscriptions,
             namespaces=namespaces,
             engine=engine,
             engine_options=engine_options,
             residuals=residuals,
+            errors=errors,
+            shards=shards,
+            worker_memory_bytes=worker_memory_bytes,
         )
-        # With shards a document goes to several tasks and comes back, which a streaming plan does not do.
-        matched = documents if source.sharded else match_documents(counted, subscriptions=source, **settings)
-        if not source.sharded:
-            matched = observe_output(matched, output)
+        matched = match_with(counted, compiled, columns, compiled.task(**settings), measured=True)
+    matched = observe_output(matched, kind, columns.names)
     retained = int(spark.conf.get(RETAINED_SETTING, None) or RETAINED)
     place = _Place(checkpoint, tuple(storage.items()), retained)
-    process = _Process(source, place, _sink(sink), _sink(dead_letters), settings, keep_xml)
+    facts = {"kind": kind, "keep_xml": keep_xml, "dead_letters": dead, "names": dict(columns.names)}
+    check_output(checkpoint, storage, facts)
+    process = _Process(live, place, _sink(sink), _sink(dead_letters), columns, keep_xml)
     log_progress(spark)
     writer = matched.writeStream.foreachBatch(process).option("checkpointLocation", checkpoint)
     if name:
@@ -146,6 +159,11 @@ def _arrival(documents: DataFrame, arrived: str | None) -> str | None:
     return arrived
 
 
+def _quoted(name: str) -> str:
+    """A column's name for Spark's expressions, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def _sink(given: Any) -> Any:
     return ParquetSink(given) if isinstance(given, str) else given
 
@@ -156,6 +174,10 @@ class _StreamTask:
 
     folder: IndexFolder
     task: Task
+
+    def renamed(self, *names: Any) -> _StreamTask:
+        """The same for columns of other names."""
+        return _StreamTask(self.folder, self.task.renamed(*names))
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -192,17 +214,17 @@ class _Process:
 
     def __init__(
         self,
-        source: LiveSubscriptions | Compiled,
+        live: LiveSubscriptions | None,
         place: _Place,
         sink: Sink,
         dead_letters: Sink | None,
-        settings: dict[str, Any],
+        columns: Columns,
         keep_xml: bool,
     ) -> None:
-        self._source = source
+        self._live = live
         self._place = place
         self._sinks: dict[str, Sink | None] = {"sink": sink, "dead letters": dead_letters}
-        self._settings = settings
+        self._columns = columns
         self._keep_xml = keep_xml
         self._notes: Notes | None = None
         self._bound = False
@@ -210,22 +232,25 @@ class _Process:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         if not self._bound:
             self._bind()
-        matched = self._matched(batch, batch_id)
+        if self._live is not None:  # the matches are found once the tasks know which indexes to use
+            _tell_tasks(batch.sparkSession, self._live.at(self._version(batch_id)))
         sink, dead_letters = self._sinks["sink"], self._sinks["dead letters"]
         assert sink is not None
         if dead_letters is None:
-            sink(matched, batch_id)
+            sink(batch, batch_id)
             return
-        matched = matched.persist()
+        names = self._columns.names
+        error = sql.col(_quoted(names["error"]))
+        added = [
+            names[name]
+            for name in ("matches", "expressions", "failures", "path", "element", "fragment")
+            if name in names
+        ]
+        matched = batch.persist()
         try:
-            added = [
-                column
-                for column in ("matches", "failures", "path", "element", "fragment")
-                if column in matched.columns
-            ]
-            dead_letters(matched.where("error is not null").drop(*added), batch_id)
-            dropped = ["error"] if self._keep_xml else ["error", self._settings["xml"]]
-            sink(matched.where("error is null").drop(*dropped), batch_id)
+            dead_letters(matched.where(error.isNotNull()).drop(*added), batch_id)
+            dropped = [names["error"], *([] if self._keep_xml else [self._columns.xml])]
+            sink(matched.where(error.isNull()).drop(*dropped), batch_id)
         finally:
             matched.unpersist()
 
@@ -237,24 +262,14 @@ class _Process:
                 self._sinks[name] = sink.for_query(id if name == "sink" else f"{id}-dead-letters")
         self._bound = True
 
-    def _matched(self, batch: DataFrame, batch_id: int) -> DataFrame:
-        """The batch with its matches. Those of a table are in it already, and are found once the tasks know which
-        indexes to use."""
-        if isinstance(self._source, LiveSubscriptions):
-            _tell_tasks(batch.sparkSession, self._source.at(self._version(batch_id)))
-            return batch
-        if self._source.sharded:
-            return match_documents(batch, subscriptions=self._source, **self._settings)
-        return batch
-
     def _version(self, batch_id: int) -> int:
-        assert isinstance(self._source, LiveSubscriptions)
+        assert self._live is not None
         version = None
         if self._notes is None:  # only the first batch after a start can be one that ran before
             self._notes = self._place.notes()
             version = self._notes.version_of(batch_id)
         if version is None:
-            version = self._source.table.version()
+            version = self._live.table.version()
             self._notes.note(batch_id, version)
         return version
 

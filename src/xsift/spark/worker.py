@@ -4,16 +4,17 @@ A worker process lives longer than a task, and the globals of a module live as l
 loaded when a worker first needs it, from a file that was shipped to its machine, and stays for later tasks and
 micro-batches. Workers on one machine map the same file.
 
-A set of subscriptions is a sequence of parts, each a saved matcher: one part as a rule; several when subscriptions
-differ in namespaces, or were added while a stream was running. Rows of a part that were removed since it was saved
-are masked.
+A set of subscriptions is a sequence of parts, each a saved matcher: one part as a rule; several when the set is
+large, or subscriptions were added while a stream was running. Rows of a part that were removed since it was saved are
+masked.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,55 +24,72 @@ import pyarrow as pa
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Limits, Matcher
 from xsift.matching.matcher import Failures
+from xsift.spark import answers
+from xsift.spark.answers import Answers, bytes_of_rows, error_column, failures_column, slices
+from xsift.spark.memory import check_room
+from xsift.spark.routing import Part, Router
+from xsift.spark.subscribers import Subscribers
 
-__all__ = ["ERROR_TYPE", "FAILURES_TYPE", "Part", "Task"]
+__all__ = ["Task"]
 
-ERROR_TYPE = pa.struct(
-    [("code", pa.string()), ("message", pa.string()), ("line", pa.int32()), ("column", pa.int32())]
-)
-FAILURES_TYPE = pa.list_(pa.struct([("subscription", pa.string()), ("code", pa.string()), ("message", pa.string())]))
+LISTED = ("matches", "expressions")  # kinds of output with a row a document
+LOAD = "__xsift_load_seconds"
 KEPT_PARTS = 16  # loaded matchers that a worker keeps beside those it is using
-MATCHES_PER_BATCH = 2_000_000  # of one outgoing Arrow batch, so that its strings stay far below 2 GB
-
-Rows = npt.NDArray[np.int32]
-Ends = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A saved matcher, by the name of the file that was shipped, and the rows of it that do not count any more.
-    `size_bytes` is what a worker holds of it, most of it shared with other workers of its machine."""
-
-    name: str
-    size_bytes: int
-    removed: Rows | None = None
 
 
 class _Loaded:
-    """A matcher in this process, and its ids in the form that Spark takes."""
+    """A matcher in this process, and its ids."""
 
-    def __init__(self, path: str, limits: Limits, validate: bool) -> None:
+    def __init__(self, key: _LoadedKey, folder: Any) -> None:
+        began = time.perf_counter()
+        name, subscribers, limits, validate = key
+        path = _path_of(name, folder)
+        check_room(path)
         self.matcher = Matcher.load(path, limits=limits, validate=validate)
-        self.ids: pa.StringArray = self.matcher.row_ids.cast(pa.string())
+        self.subscribers = None if subscribers is None else Subscribers(_path_of(subscribers, folder))
+        _measured_seconds.append(time.perf_counter() - began)
+
+    @property
+    def ids(self) -> pa.LargeStringArray:
+        """The ids of subscriptions: of each row, or of all who subscribed to one."""
+        return self.matcher.row_ids if self.subscribers is None else self.subscribers.ids
+
+    @property
+    def expressions(self) -> pa.LargeStringArray:
+        """The digest of each row's expression."""
+        if self.subscribers is None:
+            raise XsiftError(
+                "no-expressions", "this set was not compiled by expression", hint="compile with storage="
+            )
+        return self.subscribers.expressions
+
+    def ids_of(self, row_id: str) -> list[str]:
+        """The ids of subscriptions that the id of a row stands for."""
+        return [row_id] if self.subscribers is None else self.subscribers.ids_of(int(row_id))
 
 
-_LoadedKey = tuple[str, Limits, bool]
+_LoadedKey = tuple[str, str | None, Limits, bool]
 _loaded: OrderedDict[_LoadedKey, _Loaded] = OrderedDict()
+_routers: dict[_LoadedKey, _Loaded] = {}
+_measured_seconds: list[float] = []  # of loading, not told yet
+
+
+def _path_of(name: str, folder: Any) -> str:
+    """Where a file is on this machine: one that Spark has shipped, or one of a folder."""
+    from pyspark import SparkFiles
+
+    return str(SparkFiles.get(name) if folder is None else folder.path_of(name))
 
 
 def _load(keys: Sequence[_LoadedKey], folder: Any, alone: bool) -> list[_Loaded]:
     """The matchers of these files. `alone` makes room first: a shard is as large as a worker can hold."""
-    from pyspark import SparkFiles
-
     kept = 0 if alone else KEPT_PARTS
     others = [key for key in _loaded if key not in keys]
     for key in others[: max(0, len(others) - kept)]:
         del _loaded[key]
     for key in keys:
         if key not in _loaded:
-            name, limits, validate = key
-            path = SparkFiles.get(name) if folder is None else folder.path_of(name)
-            _loaded[key] = _Loaded(path, limits, validate)
+            _loaded[key] = _Loaded(key, folder)
         _loaded.move_to_end(key)
     return [_loaded[key] for key in keys]
 
@@ -88,193 +106,278 @@ class Task:
     label: str | None = None
     limits: Limits = field(default_factory=Limits)
     validate: bool = True
-    shard: str | None = None
-    """The column with the number of the part to use, when each row is for one part alone."""
+    broken_xml: bool = False
+    """The XML column is there, but only rows with an error have it: they become dead letters."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Names of added columns that are not the usual ones."""
+    measures: bool = False
+    """Whether there is one more column: the seconds of loading, in one of the rows that come out after it."""
+    router: Router | None = None
+    """Tells which parts a document must visit; without it each visits all."""
+    one_at_a_time: bool = False
+    """Parts are loaded one after the other: together they are more than a worker may hold."""
     folder: Any = None
     """The IndexFolder with the files of the parts; without it Spark has shipped them."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            if not batch.num_rows:
-                continue
-            if self.shard is None:
-                yield from self._match(batch, self.parts, first=True)
-                continue
-            shards = batch[self.shard].to_numpy()
-            for number in np.unique(shards).tolist():
-                rows = batch.filter(pa.array(shards == number)) if (shards != number).any() else batch
-                yield from self._match(rows, (self.parts[number],), first=number == 0)
+            if batch.num_rows:
+                for found in self._match(batch):
+                    yield _measured(found) if self.measures else found
 
-    def _match(self, batch: pa.RecordBatch, parts: Sequence[Part], first: bool) -> Iterator[pa.RecordBatch]:
-        keys = [(part.name, self.limits, self.validate) for part in parts]
-        loaded = _load(keys, self.folder, alone=self.shard is not None)
-        documents = batch[self.xml]
-        values, ends, errors, failures = _matches(documents, parts, loaded)
-        if errors and self.on_error == "fail":
-            raise self._labelled(batch, *min(errors.items()))
-        told = errors if first else {}  # a document that cannot be read is reported with the first shard only
-        if self.output == "nodes":
-            yield from self._nodes(batch, parts, loaded, ends, told, failures)
-            return
-        missing = _missing(documents, errors)
-        begin = 0
-        for begin, end in _slices(ends):
-            taken = slice(begin, end)
-            low, high = int(ends[begin - 1]) if begin else 0, int(ends[end - 1])
-            part = batch.slice(begin, end - begin)
-            found = values.slice(low, high - low)
-            counts = np.diff(ends[taken] - low, prepend=0)
-            shown = errors if self.output == "matches" else told
-            failed = {number - begin: error for number, error in shown.items() if begin <= number < end}
-            undecided = {number - begin: them for number, them in failures.items() if begin <= number < end}
-            if self.output == "matches":
-                yield self._lists(part, found, counts, missing[taken], failed, undecided)
+    def renamed(self, xml: str, label: str | None, names: Mapping[str, str]) -> Task:
+        """The same for columns of other names."""
+        return replace(self, xml=xml, label=label, names=names)
+
+    def _match(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        found = self._answers(batch[self.xml])
+        listed = self.output in LISTED
+        if listed:
+            found.refuse_long_lists()
+        if found.errors and self.on_error == "fail":
+            raise self.labelled(batch, *min(found.errors.items()))
+        if listed:
+            yield from self._lists(batch, found)
+        elif self.output == "rows":
+            yield from self._rows(batch, found)
+        else:
+            yield from self._nodes(batch, found)
+
+    def _loaded(self, number: int) -> _Loaded:
+        """A part, loaded; the others too, unless that is more than a worker may hold."""
+        parts = self.parts[number : number + 1] if self.one_at_a_time else self.parts
+        keys = [(part.name, part.subscribers, self.limits, self.validate) for part in parts]
+        return _load(keys, self.folder, alone=self.one_at_a_time)[0 if self.one_at_a_time else number]
+
+    def visits(self, documents: pa.Array) -> tuple[npt.NDArray[np.bool_], dict[int, DocumentError]]:
+        """Which parts each document must visit, and the errors of those that were found to be broken already."""
+        if self.router is None:
+            return np.ones((len(documents), len(self.parts)), dtype=bool), {}
+        key = (self.router.part.name, None, self.limits, self.validate)
+        if key not in _routers:
+            _routers.clear()
+            _routers[key] = _Loaded(key, self.folder)
+        return self.router.visits(_routers[key].matcher, documents, len(self.parts))
+
+    def _answers(self, documents: pa.Array) -> Answers:
+        """What all parts say of the documents that have to visit them."""
+        visits, errors = self.visits(documents)
+        failures: Failures = {}
+        ids, found = [], []
+        for number, part in enumerate(self.parts):
+            wanted = np.flatnonzero(visits[:, number])
+            loaded = self._loaded(number)
+            by_expression = self.output == "expressions"
+            ids.append(loaded.expressions if by_expression else loaded.ids)
+            counts = np.zeros(len(documents), dtype=np.int64)
+            if not len(wanted):
+                found.append((np.array([], dtype=np.int64), counts))
+                continue
+            visitors = documents if len(wanted) == len(documents) else documents.take(pa.array(wanted))
+            rows, ends, broken, undecided = loaded.matcher.match_array_rows(visitors)
+            counts[wanted] = np.diff(ends, prepend=0)
+            if part.removed is not None and len(rows):
+                rows, counts = _without(rows, counts, part.removed, len(loaded.ids))
+            errors |= {int(wanted[place]): error for place, error in broken.items()}
+            gone = _ids_of(loaded, part.removed)
+            for place, them in undecided.items():
+                told = failures.setdefault(int(wanted[place]), {})
+                for row_id, error in them.items():
+                    who = [ids[-1][int(row_id)].as_py()] if by_expression else loaded.ids_of(row_id)
+                    told.update({id: error for id in who if id not in gone})
+            if loaded.subscribers is not None and not by_expression:
+                found.append(loaded.subscribers.expanded(rows, counts))
             else:
-                yield self._rows(part, found, counts, failed, undecided)
+                found.append((rows.astype(np.int64), counts))
+        return Answers.of_parts(ids, found, errors, {number: them for number, them in failures.items() if them})
 
-    def _labelled(self, batch: pa.RecordBatch, number: int, error: DocumentError) -> DocumentError:
+    def labelled(self, batch: pa.RecordBatch, number: int, error: DocumentError) -> DocumentError:
+        """An error that says of which document it is."""
         name = f"document {batch[self.label][number].as_py()!r}" if self.label else f"row {number + 1} of a batch"
         error.message = f"{name}: {error.message}"
         error.hint = error.hint or "on_error='keep' reports broken documents in the column `error`, and goes on"
         return error
 
-    def _carried(self, batch: pa.RecordBatch) -> list[tuple[str, pa.Array]]:
+    def _carried(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         """The columns of the input that are also columns of the output."""
-        return [
-            (name, batch[name])
-            for name in batch.schema.names
-            if name != self.shard and (name != self.xml or self.keep_xml)
-        ]
+        kept = self.keep_xml or self.broken_xml
+        return {name: batch[name] for name in batch.schema.names if name != self.xml or kept}
 
-    def _lists(
-        self,
-        batch: pa.RecordBatch,
-        values: pa.Array,
-        counts: Ends,
-        missing: npt.NDArray[np.bool_],
-        errors: dict[int, DocumentError],
-        failures: Failures,
-    ) -> pa.RecordBatch:
-        offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
-        matches = pa.ListArray.from_arrays(offsets, values, mask=pa.array(missing) if missing.any() else None)
-        added = [
-            ("matches", matches),
-            ("error", _error_column(errors, batch.num_rows)),
-            ("failures", _failures_column(failures, batch.num_rows)),
-        ]
-        return _batch([*self._carried(batch), *added])
+    def _taken(self, carried: Mapping[str, pa.Array], places: npt.NDArray[np.int64], errors: Any) -> dict[str, Any]:
+        """Rows of the carried columns; the XML only of those with an error, if it is for dead letters."""
+        taken = {}
+        for name, column in carried.items():
+            if name == self.xml and not self.keep_xml:
+                broken = np.zeros(len(places), dtype=bool)
+                broken[list(errors)] = True
+                taken[name] = column.take(pa.array(places, mask=~broken))
+            else:
+                taken[name] = column.take(pa.array(places))
+        return taken
 
-    def _rows(
-        self,
-        batch: pa.RecordBatch,
-        values: pa.Array,
-        counts: Ends,
-        errors: dict[int, DocumentError],
-        failures: Failures,
-    ) -> pa.RecordBatch:
+    def _sizes(self, carried: Mapping[str, pa.Array], count: int) -> tuple[npt.NDArray[np.int64], ...]:
+        """The bytes of each document's row without and with an error."""
+        common = [column for name, column in carried.items() if name != self.xml]
+        sizes = bytes_of_rows(common, count)
+        if self.xml not in carried:
+            return sizes, sizes
+        with_xml = sizes + bytes_of_rows([carried[self.xml]], count)
+        return (with_xml if self.keep_xml else sizes), with_xml
+
+    def _lists(self, batch: pa.RecordBatch, found: Answers) -> Iterator[pa.RecordBatch]:
+        """One row a document."""
+        carried, count = self._carried(batch), batch.num_rows
+        plain, broken = self._sizes(carried, count)
+        sizes = plain.copy()
+        sizes[list(found.errors)] = broken[list(found.errors)]
+        ends = np.cumsum(found.counts)
+        totals = np.concatenate([[0], np.cumsum(found.lengths() + 8)])
+        sizes += totals[ends] - totals[ends - found.counts]
+        missing = _missing(batch[self.xml], found.errors)
+        for begin, end in slices(sizes):
+            low, high = int(ends[begin] - found.counts[begin]), int(ends[end - 1])
+            errors = _between(found.errors, begin, end)
+            offsets = np.concatenate([[low], ends[begin:end]]) - low
+            lists = pa.ListArray.from_arrays(
+                pa.array(offsets.astype(np.int32)),
+                found.taken(low, high),
+                mask=pa.array(missing[begin:end]) if missing[begin:end].any() else None,
+            )
+            yield self._batch(
+                self._taken(carried, np.arange(begin, end), errors),
+                **{self.output: lists},
+                error=error_column(errors, end - begin),
+                failures=failures_column(_between(found.failures, begin, end), end - begin),
+            )
+
+    def _rows(self, batch: pa.RecordBatch, found: Answers) -> Iterator[pa.RecordBatch]:
         """One row a match, one for each broken document, and one for each subscription that could not be decided."""
-        numbers = np.repeat(np.arange(batch.num_rows), counts)
-        told: list[tuple[int, str | None, XsiftError]] = [(number, None, errors[number]) for number in sorted(errors)]
-        told += [(number, id, error) for number in sorted(failures) for id, error in failures[number].items()]
-        places = pa.array(np.concatenate([numbers, np.array([number for number, _, _ in told], dtype=np.int64)]))
-        subscriptions = pa.concat_arrays([values, pa.array([id for _, id, _ in told], pa.string())])
-        failed = {len(numbers) + place: error for place, (_, _, error) in enumerate(told)}
-        columns = [(name, column.take(places)) for name, column in self._carried(batch)]
-        columns += [("subscription", subscriptions), ("error", _error_column(failed, len(places)))]
-        return _batch(columns)
+        carried, count = self._carried(batch), batch.num_rows
+        plain, broken = self._sizes(carried, count)
+        numbers = np.repeat(np.arange(count), found.counts)
+        for begin, end in slices(plain[numbers] + found.lengths()):
+            places = numbers[begin:end]
+            yield self._batch(
+                self._taken(carried, places, ()),
+                subscription=found.taken(begin, end),
+                error=error_column({}, len(places)),
+            )
+        told: list[tuple[int, str | None, XsiftError]] = [(n, None, found.errors[n]) for n in sorted(found.errors)]
+        told += [(n, id, error) for n in sorted(found.failures) for id, error in found.failures[n].items()]
+        places = np.array([number for number, _, _ in told], dtype=np.int64)
+        for begin, end in slices(broken[places]):
+            errors = {place: error for place, (_, _, error) in enumerate(told[begin:end])}
+            yield self._batch(
+                self._taken(carried, places[begin:end], errors),
+                subscription=pa.array([id for _, id, _ in told[begin:end]], pa.string()),
+                error=error_column(errors, end - begin),
+            )
 
-    def _nodes(
-        self,
-        batch: pa.RecordBatch,
-        parts: Sequence[Part],
-        loaded: Sequence[_Loaded],
-        ends: Ends,
-        errors: dict[int, DocumentError],
-        failures: Failures,
-    ) -> Iterator[pa.RecordBatch]:
+    def _nodes(self, batch: pa.RecordBatch, found: Answers) -> Iterator[pa.RecordBatch]:
         """One row a matched node, with its element as a fragment that stands alone (as bytes: in UTF-8). Only
         documents that match are read again."""
-        places: list[int] = []
-        found: dict[str, list[Any]] = {name: [] for name in ("subscription", "path", "element", "fragment")}
-        failed: dict[int, XsiftError] = {}
+        carried = self._carried(batch)
+        plain, broken = self._sizes(carried, batch.num_rows)
         documents = batch[self.xml]
-        text = pa.types.is_string(documents.type) or pa.types.is_large_string(documents.type)
-        counts = np.diff(ends, prepend=0)
-        for place in sorted({*np.flatnonzero(counts).tolist(), *errors, *failures}):
-            if place in errors:
-                failed[len(places)] = errors[place]
-                places.append(place)
-                for column in found.values():
-                    column.append(None)
-                continue
-            document = documents[place].as_py()
-            for part, part_loaded in zip(parts, loaded, strict=True):
-                gone = (
-                    set(part_loaded.ids.take(pa.array(part.removed)).to_pylist())
-                    if part.removed is not None
-                    else set()
-                )
-                undecided: dict[str, XsiftError] = {}
-                selected = part_loaded.matcher.select(document, fragments=True, failures=undecided)
-                for id, error in undecided.items():
-                    if id not in gone:
-                        failed[len(places)] = error
-                        places.append(place)
-                        for name, column in found.items():
-                            column.append(id if name == "subscription" else None)
-                for id, nodes in selected.items():
-                    if id in gone:
-                        continue
+        page = _Page(documents.type)
+        for place in sorted({*np.flatnonzero(found.counts).tolist(), *found.errors, *found.failures}):
+            for row in self._nodes_of(place, documents, found):
+                page.add(row, int((broken if row.error else plain)[place]))
+                if page.size_bytes >= answers.BATCH_BYTES:
+                    yield self._page(page, carried)
+                    page = _Page(documents.type)
+        if page.rows:
+            yield self._page(page, carried)
+
+    def _nodes_of(self, place: int, documents: pa.Array, found: Answers) -> Iterator[_NodeRow]:
+        if place in found.errors:
+            yield _NodeRow(place, error=found.errors[place])
+            return
+        document = documents[place].as_py()
+        for number in found.parts_of(place):
+            part, loaded = self.parts[number], self._loaded(number)
+            gone = _ids_of(loaded, part.removed)
+            undecided: dict[str, XsiftError] = {}
+            selected = loaded.matcher.select(document, fragments=True, failures=undecided)
+            for row_id, error in undecided.items():
+                for id in loaded.ids_of(row_id) if row_id not in gone else ():
+                    yield _NodeRow(place, id, error=error)
+            for row_id, nodes in selected.items():
+                for id in loaded.ids_of(row_id) if row_id not in gone else ():
                     for node in nodes:
-                        places.append(place)
-                        assert node.fragment is not None
-                        fragment = node.fragment if text else node.fragment.encode()
-                        row = (id, node.path, node.element, fragment)
-                        for column, value in zip(found.values(), row, strict=True):
-                            column.append(value)
-        carried = [(name, column.take(pa.array(places, pa.int64()))) for name, column in self._carried(batch)]
-        types = {"subscription": pa.string(), "path": pa.string(), "element": pa.int32(), "fragment": documents.type}
-        columns = [(name, pa.array(values, types[name])) for name, values in found.items()]
-        yield _batch([*carried, *columns, ("error", _error_column(failed, len(places)))])
+                        yield _NodeRow(place, id, node.path, node.element, node.fragment)
+
+    def _page(self, page: _Page, carried: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        errors = {number: row.error for number, row in enumerate(page.rows) if row.error is not None}
+        places = np.array([row.place for row in page.rows], dtype=np.int64)
+        return self._batch(
+            self._taken(carried, places, errors), **page.columns(), error=error_column(errors, len(places))
+        )
+
+    def _batch(self, carried: Mapping[str, pa.Array], **added: pa.Array) -> pa.RecordBatch:
+        names = [*carried, *(self.names.get(name, name) for name in added)]
+        return pa.RecordBatch.from_arrays([*carried.values(), *added.values()], names=names)
 
 
-def _matches(
-    documents: pa.Array, parts: Sequence[Part], loaded: Sequence[_Loaded]
-) -> tuple[pa.Array, Ends, dict[int, DocumentError], Failures]:
-    """Ids of all documents in one array, where each document's end; errors and failures by number of the document."""
-    errors: dict[int, DocumentError] = {}
-    failures: Failures = {}
-    found: list[tuple[pa.Array, Ends]] = []
-    for part, part_loaded in zip(parts, loaded, strict=True):
-        rows, ends, broken, undecided = part_loaded.matcher.match_array_rows(documents)
-        if part.removed is not None and len(rows):
-            rows, ends = _without(rows, ends, part.removed, len(part_loaded.ids))
-        errors |= broken
-        gone = set(part_loaded.ids.take(pa.array(part.removed)).to_pylist()) if part.removed is not None else set()
-        for number, them in undecided.items():
-            failures.setdefault(number, {}).update({id: error for id, error in them.items() if id not in gone})
-        found.append((part_loaded.ids.take(pa.array(rows)), ends))
-    if len(found) == 1:
-        return found[0][0], found[0][1], errors, failures
-    if not found:
-        return pa.array([], pa.string()), np.zeros(len(documents), dtype=np.int64), errors, failures
-    counts = [np.diff(ends, prepend=0) for _, ends in found]
-    numbers = np.concatenate([np.repeat(np.arange(len(documents)), count) for count in counts])
-    order = np.argsort(numbers, kind="stable")
-    totals: Ends = np.sum(counts, axis=0, dtype=np.int64)
-    values = pa.concat_arrays([values for values, _ in found]).take(pa.array(order))
-    return values, np.cumsum(totals, dtype=np.int64), errors, failures
+@dataclass(frozen=True)
+class _NodeRow:
+    """A matched node, or an error."""
+
+    place: int
+    id: str | None = None
+    path: str | None = None
+    element: int | None = None
+    fragment: str | None = None
+    error: XsiftError | None = None
 
 
-def _without(rows: Rows, ends: Ends, removed: Rows, count: int) -> tuple[Rows, Ends]:
+class _Page:
+    """Nodes on their way into one outgoing batch."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        self.rows: list[_NodeRow] = []
+        self.size_bytes = 0
+
+    def add(self, row: _NodeRow, carried_bytes: int) -> None:
+        self.rows.append(row)
+        self.size_bytes += carried_bytes + len(row.id or "") + len(row.path or "") + len(row.fragment or "")
+
+    def columns(self) -> dict[str, pa.Array]:
+        fragments: list[Any] = [row.fragment for row in self.rows]
+        if not self._text:
+            fragments = [None if fragment is None else fragment.encode() for fragment in fragments]
+        return {
+            "subscription": pa.array([row.id for row in self.rows], pa.string()),
+            "path": pa.array([row.path for row in self.rows], pa.string()),
+            "element": pa.array([row.element for row in self.rows], pa.int32()),
+            "fragment": pa.array(fragments, self._kind),
+        }
+
+
+def _measured(found: pa.RecordBatch) -> pa.RecordBatch:
+    seconds = np.zeros(found.num_rows)
+    if found.num_rows:
+        seconds[0] = sum(_measured_seconds)
+        _measured_seconds.clear()
+    return found.append_column(LOAD, pa.array(seconds))
+
+
+def _ids_of(loaded: _Loaded, rows: Any) -> set[str]:
+    return set() if rows is None else set(loaded.ids.take(pa.array(rows)).to_pylist())
+
+
+def _without(rows: Any, counts: Any, removed: Any, count: int) -> tuple[Any, Any]:
     live = np.ones(count, dtype=bool)
     live[removed] = False
     kept = live[rows]
     before = np.concatenate([[0], np.cumsum(kept)])
-    return rows[kept], before[ends]
+    ends = np.cumsum(counts)
+    return rows[kept], before[ends] - before[ends - counts]
 
 
-def _missing(documents: pa.Array, errors: dict[int, DocumentError]) -> npt.NDArray[np.bool_]:
+def _missing(documents: pa.Array, errors: Mapping[int, DocumentError]) -> npt.NDArray[np.bool_]:
     missing = np.zeros(len(documents), dtype=bool)
     missing[list(errors)] = True
     if documents.null_count:
@@ -282,37 +385,5 @@ def _missing(documents: pa.Array, errors: dict[int, DocumentError]) -> npt.NDArr
     return missing
 
 
-def _slices(ends: Ends) -> Iterator[tuple[int, int]]:
-    """Ranges of documents with about MATCHES_PER_BATCH matches each."""
-    begin = 0
-    while begin < len(ends):
-        matched = int(ends[begin - 1]) if begin else 0
-        end = int(np.searchsorted(ends, matched + MATCHES_PER_BATCH, side="right"))
-        end = min(max(end, begin + 1), len(ends))
-        yield begin, end
-        begin = end
-
-
-def _error_column(errors: Mapping[int, XsiftError], count: int) -> pa.Array:
-    if not errors:
-        return pa.nulls(count, ERROR_TYPE)
-    values: list[dict[str, Any] | None] = [None] * count
-    for number, error in errors.items():
-        place = {"line": getattr(error, "line", 0), "column": getattr(error, "column", 0)}
-        values[number] = {"code": error.code, "message": error.message, **place}
-    return pa.array(values, ERROR_TYPE)
-
-
-def _failures_column(failures: Failures, count: int) -> pa.Array:
-    if not failures:
-        return pa.nulls(count, FAILURES_TYPE)
-    values: list[list[dict[str, str]] | None] = [None] * count
-    for number, them in failures.items():
-        values[number] = [
-            {"subscription": id, "code": error.code, "message": error.message} for id, error in them.items()
-        ]
-    return pa.array(values, FAILURES_TYPE)
-
-
-def _batch(columns: Sequence[tuple[str, pa.Array]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
+def _between(numbered: Mapping[int, Any], begin: int, end: int) -> dict[int, Any]:
+    return {number - begin: value for number, value in numbered.items() if begin <= number < end}

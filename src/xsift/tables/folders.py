@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.fs
-from deltalake.fs import DeltaStorageHandler
 
 from xsift.tables.places import is_local, location
 
@@ -41,6 +40,9 @@ class Folder(Protocol):
 
     def names(self) -> list[str]:
         """The files in the folder itself, without those that are still being written."""
+
+    def holds(self, name: str) -> bool:
+        """Whether there is such a file."""
 
     def put(self, source: Path, name: str) -> None:
         """Moves a file of this machine into the folder."""
@@ -89,6 +91,9 @@ class LocalFolder:
         except FileNotFoundError:
             return []
 
+    def holds(self, name: str) -> bool:
+        return self._path(name).exists()
+
     def put(self, source: Path, name: str) -> None:
         target = self._path(name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,13 +104,6 @@ class LocalFolder:
 
     def fetch(self, name: str, target: Path) -> None:
         shutil.copyfile(self._path(name), target)
-
-
-class _Handler(DeltaStorageHandler):
-    """The files of an object store for Arrow. Arrow hands over buffers, and delta-rs takes bytes."""
-
-    def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
-        return pa.PythonFile(_TakesBuffers(self._handler.open_output_stream(path, metadata)), "w")
 
 
 class _TakesBuffers:
@@ -124,7 +122,15 @@ def arrow_filesystem(place: str, storage_options: Mapping[str, str]) -> pyarrow.
     if is_local(place):
         os.makedirs(place, exist_ok=True)
         return pyarrow.fs.SubTreeFileSystem(place, pyarrow.fs.LocalFileSystem())
-    return pyarrow.fs.PyFileSystem(_Handler(place, dict(storage_options)))
+    from deltalake.fs import DeltaStorageHandler  # large: not loaded by those who need no object store
+
+    class Handler(DeltaStorageHandler):
+        """The files of an object store for Arrow. Arrow hands over buffers, and delta-rs takes bytes."""
+
+        def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
+            return pa.PythonFile(_TakesBuffers(self._handler.open_output_stream(path, metadata)), "w")
+
+    return pyarrow.fs.PyFileSystem(Handler(place, dict(storage_options)))
 
 
 class RemoteFolder:
@@ -152,6 +158,9 @@ class RemoteFolder:
     def names(self) -> list[str]:
         found = self._files.get_file_info(pyarrow.fs.FileSelector("", allow_not_found=True))
         return sorted(info.base_name for info in found if info.type == pyarrow.fs.FileType.File)
+
+    def holds(self, name: str) -> bool:
+        return bool(self._files.get_file_info(name).type == pyarrow.fs.FileType.File)
 
     def put(self, source: Path, name: str) -> None:
         with source.open("rb") as file, self._files.open_output_stream(name) as stream:

@@ -6,9 +6,6 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-
 from xsift.errors import TableError
 
 __all__ = ["is_table", "location", "split_version"]
@@ -37,6 +34,9 @@ def is_table(path: str | os.PathLike[str], storage_options: Mapping[str, str] | 
     place = location(path)
     if is_local(place):
         return os.path.isdir(os.path.join(place, LOG)) or is_old_table(place)
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     try:
         return bool(DeltaTable.is_deltatable(place, dict(storage_options or {})))
     except (DeltaError, OSError):

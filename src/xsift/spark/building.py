@@ -1,0 +1,291 @@
+"""Subscriptions compiled on executors, into files on storage that all machines see.
+
+    rows ─▶ parts by expression ─▶ a task a part: distinct expressions ─▶ an index         ─▶ storage
+                                                 └▶ who subscribed to each ─▶ subscribers  ─▶ storage
+    driver: the manifest: of each part its files, bytes, digests, and the keys of which a document must have one
+
+An index holds each distinct expression once. Who subscribed lies beside it, as lists by the number of the expression,
+in a file that is mapped too: a match becomes ids where it is found. Files are named by their content, so equal parts
+are one file, and a manifest can be trusted. The driver sees counts and names, never the rows, so its memory does not
+grow with the set. A part whose rows did not change since the last manifest is not built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as sql
+
+from xsift.errors import SubscriptionError, XPathError, XsiftError
+from xsift.matching import MatcherOptions
+from xsift.spark.indexes import IndexFolder
+from xsift.spark.routing import Part
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = [
+    "Built",
+    "build_parts",
+    "distinct_expressions",
+    "expression_rows",
+    "expression_table",
+    "note_manifest",
+]
+
+logger = logging.getLogger("xsift.spark")
+
+TOLD_ERRORS = 1000  # of a part, of those that cannot be used
+MANIFEST = "manifest.json"
+BUILT = (
+    "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "
+    "subscriptions bigint, failed bigint, told string"
+)
+
+
+@dataclass(frozen=True)
+class Built:
+    """The parts of a set, as they lie on storage."""
+
+    parts: tuple[Part, ...]
+    subscriptions: int
+    expressions: int
+    failed: tuple[tuple[str, XsiftError], ...]
+    reused: int = 0
+    """How many of the parts were there already."""
+    entries: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+
+
+def expression_rows(subscriptions: DataFrame) -> DataFrame:
+    """The rows with the columns id, xpath, ordered and spaces (namespaces as JSON, with sorted prefixes)."""
+    ordered = "coalesce(ordered, false)" if "ordered" in subscriptions.columns else "false"
+    spaces: Column = sql.lit(None).cast("string")
+    if "namespaces" in subscriptions.columns:
+        entries = sql.array_sort(sql.map_entries("namespaces"))
+        spaces = sql.when(sql.size("namespaces") > 0, sql.to_json(entries))
+    return subscriptions.select(
+        sql.col("id").cast("string"),
+        sql.col("xpath").cast("string"),
+        sql.expr(ordered).alias("ordered"),
+        spaces.alias("spaces"),
+    )
+
+
+def build_parts(
+    rows: DataFrame,
+    part: Column,
+    parts: int,
+    folder: IndexFolder,
+    *,
+    namespaces: Mapping[str, str],
+    options: MatcherOptions,
+    errors: str,
+    incremental: bool,
+) -> Built:
+    """Compiles rows (see expression_rows) into so many parts. `part` gives the number of each row's part; rows with
+    equal expressions must have the same. Raises the first error there is unless `errors` is "collect". With
+    `incremental` parts that the manifest has with the same rows are taken from there."""
+    numbered = rows.withColumn("part", part.cast("int"))
+    before = _manifest(folder) if incremental else []
+    digests = _digests(numbered, namespaces, options) if incremental else {}
+    known = {entry["input"]: entry for entry in before if entry.get("input")}
+    reused = {number: known[digest] for number, digest in digests.items() if digest in known}
+    if reused:
+        numbered = numbered.where(~sql.col("part").isin(list(reused)))
+    task = _Build(folder, tuple(namespaces.items()), options, errors == "collect")
+    placed = numbered.repartitionById(parts, sql.col("part"))
+    built = [row.asDict() for row in placed.mapInArrow(task, BUILT).collect()]
+    for entry in built:
+        entry["input"] = digests.get(entry["part"]) or ""
+    entries = sorted(built + [{**entry, "part": n} for n, entry in reused.items()], key=lambda entry: entry["part"])
+    failed = [_error_of(told) for entry in entries for told in json.loads(entry["told"])]
+    if failed and errors != "collect":
+        raise failed[0][1]
+    return Built(
+        tuple(_part_of(entry) for entry in entries),
+        sum(entry["subscriptions"] for entry in entries),
+        sum(entry["expressions"] for entry in entries),
+        tuple(failed),
+        len(reused),
+        tuple(entries),
+    )
+
+
+def _part_of(entry: Mapping[str, Any]) -> Part:
+    size_bytes = entry["size_bytes"] + entry["subscribers_bytes"]
+    return Part(entry["name"], size_bytes, subscribers=entry["subscribers"])
+
+
+def note_manifest(folder: IndexFolder, built: Built, keys: Mapping[int, Sequence[str]] | None = None) -> None:
+    """Writes what was built: of each part its files, their bytes (their names are their digests), and the keys of
+    which a document must have one to match anything in it; none if every document must visit it."""
+    parts = [{**entry, "keys": list((keys or {}).get(entry["part"], ()))} for entry in built.entries]
+    folder.write_note(MANIFEST, json.dumps({"parts": parts}).encode())
+
+
+def _manifest(folder: IndexFolder) -> list[dict[str, Any]]:
+    content = folder.read_note(MANIFEST)
+    return list(json.loads(content)["parts"]) if content else []
+
+
+def _digests(numbered: DataFrame, namespaces: Mapping[str, str], options: MatcherOptions) -> dict[int, str]:
+    """A digest of the rows of each part, whatever their order. Equal rows would cancel each other out; an id that
+    comes twice is refused anyway."""
+    row = ("id", "xpath", "ordered", "spaces")
+    grouped = numbered.groupBy("part").agg(
+        sql.count("*").alias("rows"),
+        sql.bit_xor(sql.xxhash64(*row)).alias("one"),
+        sql.bit_xor(sql.xxhash64(sql.lit("two"), *reversed(row))).alias("two"),
+    )
+    about = json.dumps([sorted(namespaces.items()), repr(options)])
+    return {
+        row.part: hashlib.blake2b(f"{about} {row.rows} {row.one} {row.two}".encode(), digest_size=16).hexdigest()
+        for row in grouped.collect()
+    }
+
+
+@dataclass(frozen=True)
+class _Build:
+    """The function that is mapped over the rows of one part, all of them in one task."""
+
+    folder: IndexFolder
+    namespaces: tuple[tuple[str, str], ...]
+    options: MatcherOptions
+    collect: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held or not sum(batch.num_rows for batch in held):
+            return
+        table = pa.Table.from_batches(held)
+        del held
+        numbers = table["part"].to_numpy()
+        for number in np.unique(numbers).tolist():
+            mine = table.filter(pa.array(numbers == number)) if (numbers != number).any() else table
+            yield self._built(mine.drop_columns("part"), number)
+
+    def _built(self, table: pa.Table, number: int) -> pa.RecordBatch:
+        told: list[dict[str, Any]] = []
+        missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["xpath"]))
+        if pc.any(missing).as_py():
+            count = int(pc.sum(missing).as_py())
+            told.append({"id": None, "code": "missing-value", "message": f"{count} rows have no id or no xpath"})
+            table = table.filter(pc.invert(missing))
+        expressions, of_row = distinct_expressions(table)
+        made = self.options.subscriptions(dict(self.namespaces))
+        refused = made.add_many(expression_table(expressions), errors="collect")
+        good = np.ones(len(expressions), dtype=bool)
+        for _, error in refused:
+            assert error.row is not None
+            good[error.row] = False
+        starts, order = _by_expression(of_row, len(expressions))
+        ids = table["id"].combine_chunks().cast(pa.large_string())
+        failed = 0
+        for _, error in refused:
+            assert error.row is not None
+            who = order[starts[error.row] : starts[error.row + 1]]
+            failed += len(who)
+            for place in who[: max(0, TOLD_ERRORS - len(told))].tolist():
+                told.append(_told(ids[place].as_py(), error))
+        kept = np.repeat(good, np.diff(starts))
+        counts = np.diff(starts)[good]
+        lists = pa.LargeListArray.from_arrays(
+            pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)), ids.take(pa.array(order[kept]))
+        )
+        digests = pa.array(_expression_ids(expressions.filter(pa.array(good))), pa.string())
+        index = self.folder.save(self.options.matcher(made))
+        name, size_bytes = _save_subscribers(self.folder, digests, lists)
+        row = {
+            "part": number,
+            "name": index.name,
+            "size_bytes": index.size_bytes,
+            "subscribers": name,
+            "subscribers_bytes": size_bytes,
+            "expressions": len(digests),
+            "subscriptions": int(counts.sum()),
+            "failed": failed,
+            "told": json.dumps(told),
+        }
+        return pa.RecordBatch.from_pylist([row], schema=_BUILT_TYPE)
+
+
+_BUILT_TYPE = pa.schema(
+    [
+        (name, {"int": pa.int32(), "bigint": pa.int64(), "string": pa.string()}[kind])
+        for name, kind in (column.split() for column in BUILT.split(", "))
+    ]
+)
+SEPARATOR = "\x1f"  # no XML document or expression has it
+
+
+def distinct_expressions(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The distinct expressions, as `xpath`, or with order and namespaces in front, and which of them each row has."""
+    marked = pc.or_(table["ordered"], pc.is_valid(table["spaces"]))
+    texts = table["xpath"]
+    if pc.any(marked).as_py():
+        order = pc.if_else(table["ordered"], "o", "")
+        front = pc.binary_join_element_wise(order, pc.fill_null(table["spaces"], ""), texts, SEPARATOR)
+        texts = pc.if_else(marked, front, texts)
+    encoded = texts.combine_chunks().cast(pa.large_string()).dictionary_encode()
+    return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
+
+
+def expression_table(expressions: pa.Array) -> pa.Table:
+    """Distinct expressions as rows that a set takes; their ids are their numbers."""
+    numbers = pa.array(np.arange(len(expressions))).cast(pa.large_string())
+    if not pc.any(pc.match_substring(expressions, SEPARATOR)).as_py():
+        return pa.table({"id": numbers, "xpath": expressions})
+    parts = [text.split(SEPARATOR) if SEPARATOR in text else ["", "", text] for text in expressions.to_pylist()]
+    spaces = [[(it["key"], it["value"]) for it in json.loads(part[1])] if part[1] else None for part in parts]
+    return pa.table(
+        {
+            "id": numbers,
+            "xpath": pa.array([part[2] for part in parts], pa.large_string()),
+            "ordered": pa.array([part[0] == "o" for part in parts]),
+            "namespaces": pa.array(spaces, pa.map_(pa.string(), pa.string())),
+        }
+    )
+
+
+def _by_expression(of_row: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows in the order of their expressions, and where those of each begin."""
+    starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=count))])
+    return starts, np.argsort(of_row, kind="stable")
+
+
+def _expression_ids(expressions: pa.Array) -> list[str]:
+    """A digest of each expression, the same in every set."""
+    new = hashlib.blake2b
+    return [new(text.encode(), digest_size=16).hexdigest() for text in expressions.to_pylist()]
+
+
+def _save_subscribers(folder: IndexFolder, digests: pa.Array, lists: pa.Array) -> tuple[str, int]:
+    handle, name = tempfile.mkstemp(suffix=".part")
+    os.close(handle)
+    table = pa.table({"expression": digests, "ids": lists})
+    with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    size_bytes = os.path.getsize(name)
+    return folder.put(Path(name), ".arrow"), size_bytes
+
+
+def _told(id: str | None, error: XsiftError) -> dict[str, Any]:
+    column = getattr(error, "column", 0)
+    return {"id": id, "code": error.code, "message": error.message, "column": column, "hint": error.hint}
+
+
+def _error_of(told: Mapping[str, Any]) -> tuple[str, XsiftError]:
+    kind = SubscriptionError if told["code"] == "missing-value" else XPathError
+    return str(told["id"]), kind(told["code"], told["message"], id=told["id"], hint=told.get("hint") or "")

@@ -1,0 +1,164 @@
+"""The job that compiles a large set on executors: what it costs, into how many parts, and where they go.
+
+The driver sees counts, a sample, and the names of files. If all parts fit a machine, a part is what one core
+compiles, and a worker asks them all; else they are shards, and expressions are routed to them (planning.py).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import functions as sql
+from pyspark.sql.utils import is_remote
+
+from xsift.errors import SubscriptionError
+from xsift.matching import MatcherOptions
+from xsift.spark.building import (
+    Built,
+    build_parts,
+    distinct_expressions,
+    expression_rows,
+    expression_table,
+    note_manifest,
+)
+from xsift.spark.indexes import IndexFolder
+from xsift.spark.planning import plan_routes
+from xsift.spark.routing import Part, Router
+from xsift.spark.saving import own_folder, save_matcher
+from xsift.tables.places import location
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["CompileJob", "Sample", "cores_of", "storage_of"]
+
+SAMPLE_ROWS = 20_000  # by which the bytes of an index are judged
+PART_EXPRESSIONS = 50_000  # a core that compiles fewer has little to do
+CORES_DEFAULT = 16
+STORAGE_SETTING = "spark.xsift.storage"
+
+Sample: TypeAlias = "pa.Array | Callable[[], pa.Array] | None"
+"""Some documents, or a function that gives them."""
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """How and where a set is compiled. With `incremental` parts that did not change since the last time are kept."""
+
+    folder: IndexFolder
+    namespaces: Mapping[str, str]
+    options: MatcherOptions
+    errors: str
+    incremental: bool
+
+    def run(
+        self, subscriptions: DataFrame, shards: int | None, budget_bytes: int, sample: Sample
+    ) -> tuple[Built, Router | None, bool]:
+        """What was built, the router if expressions are routed, and whether it is more than a machine may hold."""
+        rows = expression_rows(subscriptions)
+        check_ids(rows)
+        expressions, size_bytes = self._estimated(rows)
+        cores = cores_of(subscriptions.sparkSession)
+        shards = math.ceil(size_bytes / budget_bytes) if shards is None else shards
+        if shards > 1:
+            return (*self._routed(rows, shards, max(cores, math.ceil(expressions / PART_EXPRESSIONS)), sample), True)
+        count = max(1, min(cores, math.ceil(expressions / PART_EXPRESSIONS)))
+        number = sql.pmod(sql.xxhash64("xpath", "ordered", "spaces"), sql.lit(count))
+        built = self._built(rows, number, count)
+        note_manifest(self.folder, built)
+        return (built if built.parts else replace(built, parts=(self._empty(),))), None, False
+
+    def _routed(self, rows: DataFrame, shards: int, tasks: int, sample: Sample) -> tuple[Built, Router]:
+        documents = sample() if callable(sample) else sample
+        routes = plan_routes(
+            rows,
+            shards,
+            pa.array([], pa.binary()) if documents is None else documents,
+            self.folder,
+            namespaces=self.namespaces,
+            options=self.options,
+            tasks=tasks,
+        )
+        built = self._built(routes.rows, routes.part, routes.parts)
+        note_manifest(self.folder, built, routes.keys)
+        there = {entry["part"]: part for entry, part in zip(built.entries, built.parts, strict=True)}
+        parts = [there.get(number) or self._empty() for number in range(routes.parts)]
+        return replace(built, parts=tuple(parts)), routes.router
+
+    def _built(self, rows: DataFrame, part: Column, parts: int) -> Built:
+        return build_parts(
+            rows,
+            part,
+            parts,
+            self.folder,
+            namespaces=self.namespaces,
+            options=self.options,
+            errors=self.errors,
+            incremental=self.incremental,
+        )
+
+    def _empty(self) -> Part:
+        """A part without subscriptions. It sees broken documents all the same."""
+        return self.folder.save(self.options.matcher(self.options.subscriptions({})))
+
+    def _estimated(self, rows: DataFrame) -> tuple[int, int]:
+        """About how many distinct expressions there are, and how many bytes they and their subscribers will take."""
+        counted = rows.agg(
+            sql.count("*").alias("rows"),
+            sql.approx_count_distinct(sql.xxhash64("xpath", "ordered", "spaces")).alias("expressions"),
+            sql.sum(sql.octet_length("id")).alias("id_bytes"),
+        ).collect()[0]
+        distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow())[0]
+        made = self.options.subscriptions(self.namespaces)
+        made.add_many(expression_table(distinct), errors="collect")
+        path, size_bytes = save_matcher(self.options.matcher(made))
+        path.unlink()
+        each = size_bytes / max(1, len(distinct))
+        return counted.expressions, int(each * counted.expressions + (counted.id_bytes or 0) + 8 * counted.rows)
+
+
+def check_ids(rows: DataFrame) -> None:
+    """Raises an error if an id comes twice. Hashes are counted first: they are small, and seldom equal."""
+    hashed = rows.where("id is not null").select(sql.xxhash64("id").alias("hash"))
+    again = hashed.groupBy("hash").count().where("count > 1").limit(20).collect()
+    if not again:
+        return
+    hashes = [row["hash"] for row in again]
+    suspects = rows.where(sql.xxhash64("id").isin(hashes)).groupBy("id").count().where("count > 1").limit(1).collect()
+    if suspects:
+        id = suspects[0]["id"]
+        raise SubscriptionError(
+            "duplicate-id",
+            f"the id {id!r} is in {suspects[0]['count']} rows",
+            id=id,
+            hint="each id can be there once",
+        )
+
+
+def storage_of(spark: SparkSession, storage: str | None, options: Mapping[str, str] | None) -> IndexFolder | None:
+    """Where compiled subscriptions go that are not shipped; None if there is no such place."""
+    place = storage or spark.conf.get(STORAGE_SETTING, None)
+    if place:
+        return IndexFolder(location(place), tuple((options or {}).items()))
+    if (spark.conf.get("spark.master", None) or "").startswith("local") and not is_remote():
+        return IndexFolder(str(own_folder()))
+    return None
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run at a time, as far as the settings tell."""
+    master = spark.conf.get("spark.master", None) or ""
+    cluster = re.match(r"local-cluster\[(\d+),(\d+)", master)
+    if cluster:
+        return int(cluster[1]) * int(cluster[2])
+    local = re.match(r"local(?:\[(\d+|\*)[,\]]|$)", master)
+    if local:
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    executors, each = (spark.conf.get(f"spark.executor.{name}", None) for name in ("instances", "cores"))
+    return int(executors) * int(each or 1) if executors else CORES_DEFAULT

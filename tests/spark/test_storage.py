@@ -1,0 +1,185 @@
+"""Sets that are compiled on executors into files on storage: equal to the library, by expression, built only where
+they changed, routed to shards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import xsift
+from tests.spark.data import interests, news
+from xsift.spark import compile_job, compile_subscriptions, match_documents
+from xsift.spark.planning import packed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "id string, xpath string, ordered boolean, namespaces map<string,string>"
+SPACES = {"n": "urn:one"}
+ROWS: list[tuple[str, str, bool, dict[str, str] | None]] = [
+    *((id, text, ordered, None) for id, text, ordered in interests(300)),
+    *((f"also {id}", text, ordered, None) for id, text, ordered in interests(100)),
+    ("spaced", "//n:p", False, {"n": "urn:one"}),
+    ("spaced otherwise", "//n:p", False, {"n": "urn:two"}),
+    ("spaced again", "//n:p", False, {"n": "urn:one"}),
+]
+DOCUMENTS = [*news(40), b'<p xmlns="urn:one"/>', b'<p xmlns="urn:two"><block/></p>', b"<nothing/>", b"<nothing/>"]
+
+
+def library(rows: list[Any] = ROWS) -> xsift.Matcher:
+    made = xsift.Subscriptions()
+    for id, text, ordered, spaces in rows:
+        made.add(id, text, ordered=ordered, namespaces=spaces)
+    return made.matcher()
+
+
+EXPECTED = {
+    number: (None, match.error.code) if match.error else (sorted(match.ids), None)
+    for number, match in enumerate(library().match_many(DOCUMENTS))
+}
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_job, "PART_EXPRESSIONS", 50)
+
+
+@pytest.fixture(scope="module")
+def documents(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(list(enumerate(DOCUMENTS)), "number int, xml binary").repartition(2).cache()
+
+
+@pytest.fixture(scope="module")
+def subscriptions(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(ROWS, SCHEMA).cache()
+
+
+def answers(matched: DataFrame) -> dict[int, Any]:
+    return {
+        row.number: (None if row.matches is None else sorted(row.matches), row.error and row.error.code)
+        for row in matched.collect()
+    }
+
+
+def test_equals_the_library(
+    spark: SparkSession, documents: DataFrame, subscriptions: DataFrame, tmp_path: Path
+) -> None:
+    compiled = compile_subscriptions(spark, subscriptions, storage=str(tmp_path))
+    assert not compiled.sharded
+    assert len(compiled.parts) == 2
+    assert compiled.subscriptions == len(ROWS)
+    assert compiled.expressions == len({(text, ordered, str(spaces)) for _, text, ordered, spaces in ROWS})
+    assert compiled.expressions < len(ROWS)
+    assert answers(match_documents(documents, subscriptions=compiled)) == EXPECTED
+    pairs = [
+        (row.number, row.subscription)
+        for row in match_documents(documents, subscriptions=compiled, kind="rows").collect()
+        if row.subscription
+    ]
+    assert sorted(pairs) == sorted((number, id) for number, (ids, _) in EXPECTED.items() for id in ids or ())
+    nodes = match_documents(documents, subscriptions=compiled, kind="nodes").collect()
+    assert {(row.number, row.subscription) for row in nodes if row.subscription} == set(pairs)
+
+
+def test_results_by_expression(
+    spark: SparkSession, documents: DataFrame, subscriptions: DataFrame, tmp_path: Path
+) -> None:
+    compiled = compile_subscriptions(spark, subscriptions, storage=str(tmp_path))
+    found = match_documents(documents, subscriptions=compiled, kind="expressions")
+    by_expression = {row.number: row.expressions for row in found.collect()}
+    who: dict[str, list[str]] = {}
+    for row in compiled.subscribers(spark).collect():
+        who.setdefault(row.expression, []).append(row.subscription)
+    assert len(who) == compiled.expressions
+    joined = {
+        number: None if digests is None else sorted(id for digest in digests for id in who[digest])
+        for number, digests in by_expression.items()
+    }
+    assert joined == {number: ids for number, (ids, _) in EXPECTED.items()}
+    saved = compile_subscriptions(spark, pa.table({"id": ["a"], "xpath": ["//a"]}))
+    with pytest.raises(xsift.XsiftError, match="not compiled by expression"):
+        saved.subscribers(spark)
+
+
+def test_only_parts_that_changed_are_built(spark: SparkSession, subscriptions: DataFrame, tmp_path: Path) -> None:
+    first = compile_subscriptions(spark, subscriptions, storage=str(tmp_path))
+    again = compile_subscriptions(spark, subscriptions.repartition(5), storage=str(tmp_path))
+    assert (first.reused, again.reused) == (0, 2)
+    assert again.parts == first.parts
+    more = spark.createDataFrame([("new", "//title", False, None)], SCHEMA)
+    changed = compile_subscriptions(spark, subscriptions.union(more), storage=str(tmp_path))
+    assert changed.reused == 1
+    assert changed.subscriptions == len(ROWS) + 1
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    for entry in manifest["parts"]:
+        assert (tmp_path / entry["name"]).stat().st_size == entry["size_bytes"]
+        assert (tmp_path / entry["subscribers"]).stat().st_size == entry["subscribers_bytes"]
+    other = compile_subscriptions(spark, subscriptions, storage=str(tmp_path), namespaces={"other": "urn:x"})
+    assert other.reused == 0
+
+
+def test_routed_to_shards(
+    spark: SparkSession, documents: DataFrame, subscriptions: DataFrame, tmp_path: Path
+) -> None:
+    sample = pa.array([xml for number, xml in enumerate(DOCUMENTS) if EXPECTED[number][0] is not None], pa.binary())
+    compiled = compile_subscriptions(spark, subscriptions, storage=str(tmp_path), shards=5, sample=sample)
+    assert compiled.sharded
+    assert compiled.router is not None
+    assert compiled.subscriptions == len(ROWS)
+    assert answers(match_documents(documents, subscriptions=compiled)) == EXPECTED
+    pairs = [
+        (row.number, row.subscription)
+        for row in match_documents(documents, subscriptions=compiled, kind="rows").collect()
+    ]
+    broken = [(number, None) for number, (ids, _) in EXPECTED.items() if ids is None]
+    wanted = broken + [(number, id) for number, (ids, _) in EXPECTED.items() for id in ids or ()]
+    assert sorted(pairs, key=str) == sorted(wanted, key=str)
+    task = compiled.task(xml="xml", output="matches", keep_xml=False, on_error="keep")
+    visits, errors = task.visits(sample)
+    assert not errors
+    assert visits.mean() < 0.9
+    assert visits[:, list(compiled.router.always)].all()
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    keys = {entry["part"]: entry["keys"] for entry in manifest["parts"]}
+    assert all(bool(keys[part]) != (part in compiled.router.always) for part in keys)
+    unsampled = match_documents(documents, subscriptions=subscriptions, storage=str(tmp_path), shards=3)
+    assert answers(unsampled) == EXPECTED
+
+
+def test_errors(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [("good", "//a"), ("bad", "//a["), ("also bad", "//a["), ("b", "//b")]
+    frame = spark.createDataFrame(rows, "id string, xpath string")
+    with pytest.raises(xsift.XPathError, match="bad"):
+        compile_subscriptions(spark, frame, storage=str(tmp_path))
+    for shards in (None, 2):
+        compiled = compile_subscriptions(spark, frame, storage=str(tmp_path), errors="collect", shards=shards)
+        assert sorted(id for id, _ in compiled.failed) == ["also bad", "bad"]
+        assert compiled.subscriptions == 2
+    twice = spark.createDataFrame([*rows[:1], ("x", "//x"), ("x", "//y")], "id string, xpath string")
+    with pytest.raises(xsift.SubscriptionError, match="'x' is in 2 rows"):
+        compile_subscriptions(spark, twice, storage=str(tmp_path))
+    nobody = compile_subscriptions(spark, frame.limit(0), storage=str(tmp_path))
+    documents = spark.createDataFrame([("<a/>",), ("<a>",)], "xml string")
+    found = match_documents(documents, subscriptions=nobody).collect()
+    assert sorted(str(row.matches) for row in found) == ["None", "[]"]
+
+
+def test_packing() -> None:
+    """Keys that nobody has come first, those that are found together lie together, heavy ones are divided."""
+    has = np.zeros((10, 7), dtype=bool)
+    has[:5, [0, 1]] = True
+    has[5:, [2, 3]] = True
+    has[:, 4] = True
+    weights = np.array([10.0, 10, 10, 10, 45, 5, 15])
+    parts = packed(has, weights, 5)
+    assert {len(set(them)) for them in parts[:4]} == {1}
+    assert parts[0] == parts[1]
+    assert parts[2] == parts[3]
+    assert parts[5] == parts[6] == [0]
+    assert len(set(parts[4])) >= 2
+    assert sorted({number for them in parts for number in them}) == [0, 1, 2, 3, 4]
