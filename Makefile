@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly package coverage release clean
+.PHONY: help setup build shell demo test test-spark lint format bench sanitize soak fuzz fuzz-briefly package coverage docs release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -61,6 +61,9 @@ package: setup ## source distribution and wheel in dist/, tried in an environmen
 
 coverage: setup ## how much of Python and of the kernels the tests run, kernels by a build with line tracing
 	@tools/coverage $(VENV)
+
+docs: setup ## the docs site, in build/site; no network is needed
+	@tools/docs/build $(VENV)
 
 release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
 	@tools/release $(VENV)

@@ -11,7 +11,9 @@ subscriptions.add("bob", "//item[last()]")
 matcher = subscriptions.matcher()
 assert matcher.match(b"<list><item price='12'/></list>") == ["alice", "bob"]
 for engine in xsift.list_engines():
-    assert subscriptions.matcher(engine=engine.name).match(b"<list><item price='12'/></list>") == ["alice", "bob"], engine
+    assert subscriptions.matcher(engine=engine.name).match(b"<list><item price='12'/></list>") == ["alice", "bob"], (
+        engine
+    )
 assert importlib.metadata.version("xsift") == xsift.__version__
 assert (importlib.resources.files("xsift") / "py.typed").is_file()
 print("    matches as it should, with every engine")
