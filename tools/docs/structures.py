@@ -173,7 +173,7 @@ def predicate() -> Picture:
         else:
             nodes[sequence[:-1]].children.append(("", node))
     picture = Picture()
-    title = "Paths as predicates over the positions p of names, d: the distance of two; one that stands twice is decided once"
+    title = "Predicates over the positions p of names, d: the distance of two; one that stands twice is decided once"
     picture.tree(LEFT, TOP, title, roots)
     return picture
 
