@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build shell demo console console-pictures test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage release clean
+.PHONY: help setup build shell demo console console-pictures test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage docs release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -77,6 +77,9 @@ package: setup ## source distribution and wheel in dist/, tried in an environmen
 
 coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build with line tracing
 	@tools/coverage $(VENV) $(or $(KIND),python)
+
+docs: setup ## the docs site, in build/site; no network is needed
+	@tools/docs/build $(VENV)
 
 release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
 	@tools/release $(VENV)

@@ -1,4 +1,4 @@
-"""The examples of docs/serve.md run against a server, and answer what the page says."""
+"""The pages about the service: their examples run against a server, and answer what the pages say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import pytest
 from tests.service.running import running
 from xsift.service.settings import Settings
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "serve.md"
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = DOCS / "serve.md"
+HOW_TO = DOCS / "how-to" / "serve-others.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
@@ -24,12 +26,15 @@ def as_pattern(text: str) -> str:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_examples_of_the_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("page", "outputs"), [(PAGE, 3), (HOW_TO, 2)], ids=lambda value: getattr(value, "name", None)
+)
+def test_the_examples_of_the_page(page: Path, outputs: int, tmp_path: Path) -> None:
     with running(tmp_path) as server:
         names: dict[str, object] = {}
         printed = ""
         checked = 0
-        for language, text in BLOCK.findall(PAGE.read_text()):
+        for language, text in BLOCK.findall(page.read_text()):
             text = text.replace("localhost:8080", f"localhost:{server.port}").replace(
                 "127.0.0.1:8080", f"127.0.0.1:{server.port}"
             )
@@ -43,13 +48,14 @@ def test_the_examples_of_the_page(tmp_path: Path) -> None:
             elif language == "py":
                 output = io.StringIO()
                 with contextlib.redirect_stdout(output):
-                    exec(compile(text, str(PAGE), "exec"), names)
+                    exec(compile(text, str(page), "exec"), names)
                 printed = output.getvalue()
             elif language == "text":
                 assert re.fullmatch(as_pattern(text), printed.strip("\n"), re.S), printed
                 checked += 1
-        assert checked == 3
-        assert (tmp_path / "subscriptions.ndjson").read_text().count("\n") == 3
+        assert checked == outputs
+        if page == PAGE:
+            assert (tmp_path / "subscriptions.ndjson").read_text().count("\n") == 3
 
 
 def test_every_setting_is_on_the_page() -> None:

@@ -42,7 +42,15 @@ def create(name: str, **options: Any) -> Engine:
 
 @dataclass(frozen=True)
 class EngineDescription:
-    """What an engine is, and when to use it."""
+    """What an engine is, and when to use it.
+
+    name      what `Subscriptions.matcher(engine=…)` and `--engine` take
+    paper     where its idea was published
+    takes     which patterns it accepts
+    wins      what it is best at
+    caveat    what to know before it is chosen
+    options   its options, with the values that each can have, the default first
+    """
 
     name: str
     paper: str

@@ -35,13 +35,13 @@ class MatcherOptions:
     validate: bool = True
 
     def subscriptions(self, namespaces: Mapping[str, str] | None = None) -> Subscriptions:
-        """A new, empty set."""
+        """A new, empty set of subscriptions that takes what these options allow."""
         from xsift.matching.subscriptions import Subscriptions
 
         return Subscriptions(namespaces=namespaces, residuals=self.residuals)
 
     def matcher(self, subscriptions: Subscriptions) -> Matcher:
-        """A matcher of a set."""
+        """A matcher of a set, with this engine and these limits."""
         return subscriptions.matcher(
             self.engine, limits=self.limits, validate=self.validate, **dict(self.engine_options)
         )

@@ -313,7 +313,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes its connections. What was published stays; the client cannot be used any more."""
         self._http.close()
 
     def _run(self, call: _Call[Answer]) -> Answer:
@@ -517,7 +517,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Closes its connections. What was published stays; the client cannot be used any more."""
         await self._http.aclose()
 
     async def _run(self, call: _Call[Answer]) -> Answer:
@@ -554,24 +554,26 @@ class AsyncClient:
         labels: Mapping[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Client.add"""
+        """Adds a subscription, or replaces it. The next document that is published is matched with it."""
         told = _subscription(xpath, ordered, namespaces, subscriber, deliver, labels, metadata)
         return await self._run(self._calls.add(id, told))
 
     async def add_many(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> Failed:
-        """Client.add_many"""
+        """Adds many: (id, xpath), (id, xpath, ordered), or mappings with what `add` takes. Returns (id, error) of
+        those that cannot be used, at most 1,000 of them; all others are there.
+        """
         return await self._run(self._calls.add_many(rows))
 
     async def remove(self, id: str) -> None:
-        """Client.remove"""
+        """Removes a subscription. Raises SubscriptionError if there is none."""
         await self._run(_Call("DELETE", _path("subscriptions", id), _nothing, self._calls.owner, repeatable=False))
 
     async def get(self, id: str) -> dict[str, Any]:
-        """Client.get"""
+        """A subscription. Raises SubscriptionError if there is none."""
         return await self._run(_Call[dict[str, Any]]("GET", _path("subscriptions", id), _json, self._calls.owner))
 
     async def list(self, **filters: Any) -> AsyncIterator[dict[str, Any]]:
-        """Client.list"""
+        """Subscriptions: all, or by prefix, contains, subscriber, labels."""
         after: str | None = None
         while True:
             page = await self._run(self._calls.page("/subscriptions", filters, after))
@@ -584,7 +586,7 @@ class AsyncClient:
     async def check(
         self, xpath: str, *, ordered: bool = False, namespaces: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Client.check"""
+        """Whether an expression can be used, and what of it is indexed."""
         told = {"xpath": xpath, "ordered": ordered, "namespaces": dict(namespaces or {})}
         return await self._run(
             _Call[dict[str, Any]]("POST", "/subscriptions/validate", _json, content=json.dumps(told).encode())
@@ -593,30 +595,32 @@ class AsyncClient:
     async def publish(
         self, document: Source, *, label: str = "", key: str | None = None, wait: bool = False
     ) -> Published:
-        """Client.publish"""
+        """Publishes a document; returns when it is durable. With `wait`, says which of the caller's subscriptions
+        matched. `key` makes repetitions of the same document harmless; by default each call has one of its own.
+        """
         return await self._run(self._calls.publish(document, label, key, wait))
 
     async def publish_many(
         self, documents: Iterable[Source], *, key: str | None = None, wait: bool = False
     ) -> Sequence[Published]:
-        """Client.publish_many"""
+        """Publishes many documents in one request. A broken one is an error among the results."""
         return await self._run(self._calls.publish_many(documents, key, wait))
 
     async def match(self, document: Source) -> Sequence[str]:
-        """Client.match"""
+        """The ids of the caller's subscriptions that a document matches. Nothing is stored."""
         found = await self._run(self._calls.question("/match", document, _json))
         return [match["id"] for match in found["matches"]]
 
     async def select(self, document: Source) -> Mapping[str, Sequence[Node]]:
-        """Client.select"""
+        """For each of the caller's subscriptions that a document matches, the nodes that it selects."""
         return await self._run(self._calls.question("/select", document, _selected))
 
     async def explain(self, document: Source, id: str | None = None, *, xpath: str | None = None) -> dict[str, Any]:
-        """Client.explain"""
+        """Why a subscription, or an expression, matches a document, or where it stopped."""
         return await self._run(self._calls.explain(document, id, xpath))
 
     async def put_subscriber(self, id: str, **told: Any) -> dict[str, Any]:
-        """Client.put_subscriber"""
+        """Says where deliveries go: kind="webhook" with url, kind="kafka" with topic, or kind="pull"."""
         return await self._run(
             _Call[dict[str, Any]](
                 "PUT", _path("subscribers", id), _json, self._calls.owner, json.dumps(told).encode()
@@ -624,28 +628,28 @@ class AsyncClient:
         )
 
     async def get_subscriber(self, id: str) -> dict[str, Any]:
-        """Client.get_subscriber"""
+        """A subscriber, and how far it has come."""
         return await self._run(_Call[dict[str, Any]]("GET", _path("subscribers", id), _json, self._calls.owner))
 
     async def remove_subscriber(self, id: str) -> None:
-        """Client.remove_subscriber"""
+        """Removes a subscriber, its subscriptions, and all that waits for it."""
         await self._run(_Call("DELETE", _path("subscribers", id), _nothing, self._calls.owner, repeatable=False))
 
     async def deliveries(
         self, subscriber: str, *, after: str | None = None, wait: int = 0, most: int = 100
     ) -> Sequence[Delivery]:
-        """Client.deliveries"""
+        """The next deliveries that were not acknowledged; waits for one for `wait` seconds."""
         parameters = self._calls.owner | {"wait": wait, "most": most} | ({"after": after} if after else {})
         return await self._run(_Call("GET", _path("subscribers", subscriber, "deliveries"), _deliveries, parameters))
 
     async def acknowledge(self, subscriber: str, delivery: Delivery | str) -> None:
-        """Client.acknowledge"""
+        """This delivery and all before it were received: they do not come again."""
         id = delivery.id if isinstance(delivery, Delivery) else delivery
         content = json.dumps({"id": id}).encode()
         await self._run(_Call("POST", _path("subscribers", subscriber, "ack"), _nothing, self._calls.owner, content))
 
     async def events(self, subscriber: str, *, after: str | None = None) -> AsyncIterator[Delivery]:
-        """Client.events"""
+        """Deliveries as they come, for ever. When the connection breaks it is made again, after the last one."""
         events = _EventReader(after)
         path = _path("subscribers", subscriber, "events")
         attempt = 0
@@ -669,11 +673,11 @@ class AsyncClient:
             attempt += 1
 
     async def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
-        """Client.dead_letters"""
+        """Deliveries that were given up; of one subscriber, or all."""
         found: Sequence[dict[str, Any]] = (await self._run(self._calls.page("/dead-letters", filters, None)))["items"]
         return found
 
     async def replay(self, id: str) -> None:
-        """Client.replay"""
+        """Sends a dead letter again. Raises ServiceError if it fails again."""
         call = _Call("POST", _path("dead-letters", id, "replay"), _nothing, self._calls.owner, repeatable=False)
         await self._run(call)

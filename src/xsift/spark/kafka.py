@@ -93,7 +93,12 @@ class Settings:
 
 
 class KafkaSource(DataSource):
-    """`format("xsift-kafka")`, batch and streaming."""
+    """`spark.readStream.format("xsift-kafka")`, and `spark.read`: topics of Kafka, through confluent-kafka.
+
+    Options: `servers`, `topics` (comma-separated), `startingOffsets`, `maxOffsetsPerTrigger`, `failOnDataLoss`, and
+    `kafka.NAME` for any setting of librdkafka. Columns are those of Spark's own connector. `register_sources` makes
+    it known to a session.
+    """
 
     @classmethod
     def name(cls) -> str:
