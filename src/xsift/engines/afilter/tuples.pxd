@@ -38,7 +38,6 @@ cdef struct TupleFrame:
     uint8_t descendant    # the axis of the link at hand
     uint8_t held          # whether there was a tuple
     uint8_t mendable      # whether some child axis failed, so that an object further down may do better
-    uint8_t target2
     uint8_t whole         # whether no path of the cluster was removed before
 
 cdef struct PathState:

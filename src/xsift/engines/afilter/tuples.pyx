@@ -18,7 +18,7 @@ hold, and by the suffix label itself that these are all.
 unfolding keeps the label: those of its paths that PRCache has are served and removed from it; a label all of whose
 paths are removed is not followed, and prefixes of what is removed are not looked up. To find what PRCache has, it
 looks into the cluster, or at the prefixes that have tuples at the object, whichever are fewer: a prefix label and a
-suffix label together are a path.
+suffix label together are a path. Where both are many it does not look: that costs more than it saves.
 
 Failures are of two kinds, as in traverse.pyx: after a descendant axis failed for want of ancestors, objects further
 down the stack need not be tried. So even without cache, the next tuple is never far.
@@ -41,14 +41,12 @@ from xsift.native.tables cimport pack
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from xsift.errors import EngineError
-import os
-cdef int LOOK_INTO = int(os.environ.get("LI", "1000000"))
-cdef int POL = int(os.environ.get("POL", "0"))
 
 cdef enum:
     RECORD = 2              # numbers of a record before its elements
     MOST_RECORDED = 1 << 18 # numbers in records; then they are given up
     GAVE_UP = -1
+    LOOK_INTO = 16          # late unfolding looks at up to so many paths, or prefixes
     SERVED = sizeof(ServedPath) // sizeof(int32_t)
 
 
@@ -385,7 +383,7 @@ cdef class TupleTraversal:
         self.pop_frame()
         for i in range(frame.first, <int32_t>self.candidates.size()):
             candidate = &self.candidates[i]
-            if candidate.followed and self.caches and height > 1 and not POL & 1:
+            if candidate.followed and self.caches and height > 1:
                 self.remember(candidate.path, self.view.paths[candidate.path].length - height, &frame,
                               candidate.outcome)
             if asked_by_label:
@@ -453,7 +451,6 @@ cdef class TupleTraversal:
         # Unless the label was visited since the object was pushed, it was never followed from there.
         visited = state.visited > object.made_at
         state.visited = self.branch.clock
-        self.frames.back().target2 = visited
         if self.caches and self.frames.size() > 1 and self.is_served(visited):
             return 0
         frame = &self.frames.back()
@@ -555,7 +552,7 @@ cdef class TupleTraversal:
         cdef TupleFrame frame = self.frames.back()
         cdef uint32_t verdict = SUCCESS if frame.held else (FAILED if frame.mendable else HOPELESS)
         self.put_back(frame.label, frame.removed_from)
-        if self.caches and self.frames.size() > 1 and (not POL & 2 or frame.target2):
+        if self.caches and self.frames.size() > 1:
             self.collect(&frame, verdict)
         self.pop_frame()
         self.report(verdict)
@@ -713,14 +710,18 @@ cdef class TupleTraversal:
         cdef size_t i
         if <int32_t>self.cache.prefixes_at.size() > frame.object:
             prefixes = &self.cache.prefixes_at[frame.object]
-        if min(<size_t>node.paths, prefixes.size() if prefixes != NULL else 0) > LOOK_INTO:
-            return UNKNOWN
         if self.view.has_assertions and prefixes != NULL and prefixes.size() < <size_t>node.paths:
+            if prefixes.size() > LOOK_INTO:
+                return UNKNOWN
             for i in range(prefixes.size()):
+                if not node.prefixes & label_bit(prefixes[0][i]):
+                    continue
                 path = self.view.assertions.get(pack(prefixes[0][i], frame.label), NONE)
                 if path >= 0 and not self.paths[path].removed and not self.paths[path].done:
                     self.serve_one(path)
         else:
+            if node.paths > LOOK_INTO:
+                return UNKNOWN
             self.list_cluster(frame.label)
             for i in range(self.cluster.size()):
                 path = self.cluster[i]
@@ -859,6 +860,11 @@ cdef class PathTuples:
         """No more tuples of this pattern."""
         self._check_index()
         self.traversal.set_done(self.path_of[key])
+
+    @property
+    def work(self):
+        """Traversals and tuples so far."""
+        return self.traversal.work
 
     @property
     def exhausted(self):
