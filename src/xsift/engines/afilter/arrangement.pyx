@@ -123,7 +123,8 @@ cdef int _arrange_labels(PatternView view, _Order order) except -1:
     tree.nodes.swap(nodes)
     tree.origins.swap(origins)
     tree.links.swap(links)
-    tree.free_blocks.clear()
+    for i in range(tree.free_blocks.size()):  # there stays a list for every size of block that labels still have
+        tree.free_blocks[i].clear()
     tree.free_label = NONE
     return 0
 
