@@ -796,7 +796,8 @@ def test_counters_and_memory_have_the_papers_names() -> None:
     filters = Filters(*EXAMPLE_1, deployment="pre-suf-late")
     filters.match("adabc")
     assert set(filters.engine.counters()) == {
-        "triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache evictions", "unfoldings",
+        "triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache entries",
+        "cache evictions", "unfoldings",
         "removals", "traversals pruned", "paths matched", "tuples", "twigs evaluated",
     }  # fmt: skip
     assert set(filters.engine.memory()) >= {

@@ -92,6 +92,9 @@ cdef class TupleTraversal:
     cdef int give_up_trigger(self) except -1 nogil
     cdef int set_done(self, int32_t path) except -1 nogil
 
+    cdef inline bint is_wanted(self, int32_t path) noexcept nogil:
+        return not self.paths[path].removed and not self.paths[path].done
+
     cdef int check_triggers(self, int32_t number) except -1 nogil
     cdef int check_edge(self, int32_t number, int32_t edge, uint8_t axis) except -1 nogil
     cdef int emit(self, int32_t path, const int32_t* first, int32_t steps) except -1 nogil

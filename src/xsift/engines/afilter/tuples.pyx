@@ -32,8 +32,8 @@ from xsift.engines.afilter.branch cimport StackBranch, StackObject
 from xsift.engines.afilter.cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNKNOWN
 from xsift.engines.afilter.labels cimport NONE, Link, SuffixNode, label_bit, single, slot_bit
 from xsift.engines.afilter.traverse cimport (
-    CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
-    TUPLES, UNFOLDINGS, AFilterScratch, AgendaItem, traverse,
+    CACHE_ENTRIES, CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS,
+    TRIGGERS_PRUNED, TUPLES, UNFOLDINGS, AFilterScratch, AgendaItem, traverse,
 )
 from xsift.engines.afilter.tuple_cache cimport TupleCache, TupleEntry
 from xsift.engines.afilter.view cimport PatternView, Trigger
@@ -53,8 +53,8 @@ cdef enum:
 cdef class TupleTraversal:
     """The traversal of all paths from one trigger after the other."""
 
-    def __cinit__(self, PatternView view not None, StackBranch branch not None, AFilterScratch scratch not None, cache_bytes,
-                  bint failures_only, bint early):
+    def __cinit__(self, PatternView view not None, StackBranch branch not None, AFilterScratch scratch not None,
+                  cache_bytes, bint failures_only, bint early):
         self.view = view
         self.branch = branch
         self.scratch = scratch
@@ -200,7 +200,7 @@ cdef class TupleTraversal:
         return 0
 
     cdef uint32_t serve(self, int32_t path, int32_t step, int32_t number) except? 255 nogil:
-        """What PRCache has of the path's prefix up to a step at the frame's object: its tuples, if any, or a failure."""
+        """What PRCache has of a path's prefix up to a step at the last frame's object: tuples, or a failure."""
         cdef const StackObject* object = &self.branch.objects[number]
         cdef int32_t prefix = self.view.prefix_of(path, step)
         cdef const TupleEntry* entry
@@ -244,6 +244,7 @@ cdef class TupleTraversal:
                 count += 1
                 at = self.records[at + 1]
         to = self.cache.put(self.branch, prefix, frame.object, verdict, count, <int64_t>count * step, &evicted)
+        self.counts[0][CACHE_ENTRIES] += 1
         self.counts[0][CACHE_EVICTIONS] += evicted
         if verdict == SUCCESS:
             if to == NULL:
@@ -454,13 +455,13 @@ cdef class TupleTraversal:
         if self.caches and self.frames.size() > 1 and self.is_served(visited):
             return 0
         frame = &self.frames.back()
-        if node.rooted[0] >= 0 and not self.paths[node.rooted[0]].removed:
+        if node.rooted[0] >= 0 and self.is_wanted(node.rooted[0]):
             if object.depth == 1:
                 frame.held = 1
                 self.emit(node.rooted[0], NULL, 0)
             else:
                 frame.mendable = 1
-        if node.rooted[1] >= 0 and not self.paths[node.rooted[1]].removed:
+        if node.rooted[1] >= 0 and self.is_wanted(node.rooted[1]):
             frame.held = 1
             self.emit(node.rooted[1], NULL, 0)
         if (node.child_slots & object.parent_slots) or (node.descendant_slots & object.reached_slots):
@@ -511,7 +512,7 @@ cdef class TupleTraversal:
             if not link.slot & 1 and link.slot >> 1 != source.parents[0] and link.slot >> 1 != source.parents[1]:
                 frame.mendable = 1
                 continue
-            if link.target < 0 and self.paths[single(link.target)].removed:
+            if link.target < 0 and not self.is_wanted(single(link.target)):
                 self.counts[0][TRAVERSALS_PRUNED] += 1
                 continue
             self.agenda.push_back(AgendaItem(link.target, object, link.slot & 1))
@@ -594,6 +595,7 @@ cdef class TupleTraversal:
         if frame.whole:
             to = self.cache.put(self.branch, CLUSTER | frame.label, frame.object, verdict,
                                 <int32_t>self.held.size(), size, &evicted)
+            self.counts[0][CACHE_ENTRIES] += 1
             self.counts[0][CACHE_EVICTIONS] += evicted
             if to != NULL:
                 memcpy(to, self.held.data(), self.held.size() * sizeof(ServedPath))
@@ -671,13 +673,12 @@ cdef class TupleTraversal:
     # Late unfolding.
 
     cdef bint serve_all(self, const ServedPath* paths, int32_t number) except -1 nogil:
-        """Serves the paths of the last frame's cluster that hold. Returns whether PRCache still has the tuples of all;
-        if not, those that it has are removed."""
+        """Serves the paths of the last frame's cluster that hold. Returns whether PRCache still has the tuples of
+        all; if not, those that it has are removed."""
         cdef int32_t height = <int32_t>self.frames.size()
         cdef int64_t oldest = self.cache.written - <int64_t>self.cache.ring.size()
         cdef const int32_t* ring = self.cache.ring.data()
         cdef const int32_t* tuples
-        cdef const PathState* state
         cdef bint all_there = True
         cdef int32_t i, k, step
         cdef ServedPath served
@@ -686,9 +687,9 @@ cdef class TupleTraversal:
             all_there &= served.count == 0 or (served.count > 0 and served.position >= oldest)
         for i in range(number):
             memcpy(&served, &paths[i], sizeof(served))
-            state = &self.paths[served.path]
-            if state.removed or state.done or served.count < 0 or (served.count and served.position < oldest):
+            if not self.is_wanted(served.path) or served.count < 0 or (served.count and served.position < oldest):
                 continue
+            self.frames.back().held = 1
             if served.count == 0:
                 self.emit(served.path, NULL, 0)
             else:
@@ -698,11 +699,10 @@ cdef class TupleTraversal:
                     self.emit(served.path, tuples + k * step, step)
             if not all_there:
                 self.remove(served.path)
-        self.frames.back().held = 1
         return all_there
 
     cdef int look_into(self) except -1 nogil:
-        """Serves and removes paths of the last frame's cluster that PRCache has. Returns a verdict if these are all."""
+        """Serves and removes paths of the last frame's cluster that PRCache has. A verdict if these are all."""
         cdef TupleFrame* frame = &self.frames.back()
         cdef const SuffixNode* node = &self.view.suffixes.nodes[frame.label]
         cdef const vector[int32_t]* prefixes = NULL
@@ -717,7 +717,7 @@ cdef class TupleTraversal:
                 if not node.prefixes & label_bit(prefixes[0][i]):
                     continue
                 path = self.view.assertions.get(pack(prefixes[0][i], frame.label), NONE)
-                if path >= 0 and not self.paths[path].removed and not self.paths[path].done:
+                if path >= 0 and self.is_wanted(path):
                     self.serve_one(path)
         else:
             if node.paths > LOOK_INTO:
@@ -725,7 +725,7 @@ cdef class TupleTraversal:
             self.list_cluster(frame.label)
             for i in range(self.cluster.size()):
                 path = self.cluster[i]
-                if not self.paths[path].removed and not self.paths[path].done \
+                if self.is_wanted(path) \
                         and self.view.paths[path].length > <int32_t>self.frames.size():
                     self.serve_one(path)
         if frame.whole and <int32_t>self.removed.size() - frame.removed_from == node.paths:
@@ -733,7 +733,7 @@ cdef class TupleTraversal:
         return UNKNOWN
 
     cdef int serve_one(self, int32_t path) except -1 nogil:
-        """Serves a path of the last frame's cluster from PRCache and removes it. Returns 0 if PRCache does not have it."""
+        """Serves a path of the last frame's cluster and removes it. Returns 0 if PRCache does not have it."""
         cdef TupleFrame* frame = &self.frames.back()
         cdef int32_t step = self.view.paths[path].length - <int32_t>self.frames.size()
         cdef uint32_t verdict = SUCCESS
@@ -777,7 +777,7 @@ cdef class TupleTraversal:
     # Paths of which no more is wanted.
 
     cdef int set_done(self, int32_t path) except -1 nogil:
-        """No more tuples of this path, in this document. Suffix labels of which all paths are done are not followed."""
+        """No more tuples of this path, in this document. Suffix labels all of whose paths are done are not followed."""
         cdef int32_t label
         if self.paths[path].done:
             return 0
