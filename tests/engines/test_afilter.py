@@ -19,19 +19,26 @@ from xsift.errors import EngineError
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
 
+RESULTS = ("filters", "tuples")
 DEPLOYMENTS = ("nc-ns", "nc-suf", "pre-ns", "pre-suf-early", "pre-suf-late")
 Q_ROOT = -1
 END = -1
 
 
-def options() -> Iterator[dict[str, Any]]:
+def deployments() -> Iterator[dict[str, Any]]:
     """Every deployment with every kind of cache, from none to as large as it likes."""
     for deployment in DEPLOYMENTS:
         if deployment.startswith("nc"):
             yield {"deployment": deployment}
         else:
-            for cache, cache_bytes in itertools.product(("all", "failures"), (None, 0, 64, 4096)):
+            for cache, cache_bytes in itertools.product(("all", "failures"), (None, 0, 64, 2048)):
                 yield {"deployment": deployment, "cache": cache, "cache_bytes": cache_bytes}
+
+
+def options() -> Iterator[dict[str, object]]:
+    """All of these in both modes; a document with too many tuples is finished by filters."""
+    for results, chosen in itertools.product(RESULTS, deployments()):
+        yield {"results": results, "tuple_steps": 20_000, **chosen}
 
 
 class Filters:
@@ -81,7 +88,14 @@ class Filters:
         return [self.keys.index(key) for key in self.engine.match(self.document(tags)).tolist()]
 
     def tuples(self, query: int, tags: str) -> list[tuple[int, ...]]:
-        return list(self.engine.tuples(self.document(tags), self.keys[query]))
+        return [elements for _, elements in self.engine.tuples(self.document(tags), [self.keys[query]])]
+
+    def all_tuples(self, tags: str) -> dict[int, list[tuple[int, ...]]]:
+        """By query: its tuples. All are found in one run."""
+        found: dict[int, list[tuple[int, ...]]] = {}
+        for key, elements in self.engine.tuples(self.document(tags)):
+            found.setdefault(self.keys.index(key), []).append(elements)
+        return {query: sorted(found[query]) for query in sorted(found)}
 
 
 EXAMPLE_1 = ("//d//a//b", "//a//b//a//b", "//a//b/c", "/a/*/c")
@@ -158,6 +172,22 @@ def test_example_6_traversal() -> None:
     assert filters.tuples(1, "adab") == []
     # q1 at b1, a2 and d1; q2 at b1 and a2, where no pointer leads to a b. So a1, with fewer ancestors, is not tried.
     assert work["traversals"] == 3 + 2
+
+
+def test_example_6_grouped_traversal() -> None:
+    filters = Filters(*EXAMPLE_1, results="tuples")
+    work = filters.work("ada", "b")
+    assert work["triggers"] == 2
+    assert work["paths matched"] == work["tuples"] == 1
+    # Both are at b1, where one pointer leads both to a2; there q1 goes on to d1, and to a1 for q1's sake, in vain.
+    assert work["traversals"] == 4
+    for deployment in DEPLOYMENTS:
+        filters = Filters(*EXAMPLE_1, deployment=deployment, results="tuples")
+        assert filters.all_tuples("adab") == {0: [(2, 3, 4)]}
+        assert filters.match("adab") == [0]
+        assert filters.all_tuples("adabc") == {0: [(2, 3, 4)], 2: [(1, 4, 5), (3, 4, 5)]}
+        assert filters.all_tuples("abab") == {1: [(1, 2, 3, 4)]}
+        assert filters.all_tuples("adc") == {3: [(1, 2, 3)]}
 
 
 def test_trigger_pruning_by_depth_and_by_empty_stacks() -> None:
@@ -244,6 +274,84 @@ def test_example_13_no_traversal_when_all_candidates_are_removed() -> None:
     assert filters.match("eabc.f.d") == [0, 2, 4]
 
 
+# The same examples in tuple mode.
+
+
+def test_example_7_sub_results_are_shared_by_prefix() -> None:
+    filters = Filters(*EXAMPLE_7, deployment="pre-ns", results="tuples")
+    work = filters.work("eaabc.", "d")
+    assert work["cache look-ups"] == work["cache hits"] == 1  # (q2, 1) at b1: two tuples of a//b, which (q1, 1) left
+    assert work["tuples"] == 2 + 2
+    assert filters.all_tuples("eaabc.d") == {
+        0: [(2, 4, 5), (3, 4, 5)], 1: [(2, 4, 6), (3, 4, 6)], 2: [(1, 2, 4, 6), (1, 3, 4, 6)]
+    }  # fmt: skip
+
+
+def test_example_8_suffix_sharing_with_tuples() -> None:
+    texts = ("//a//b", "//a//b//a//b", "//c//a//b")
+    assert Filters(*texts, results="tuples").work("caba", "b")["triggers"] == 3
+    assert Filters(*texts, deployment="nc-suf", results="tuples").work("caba", "b")["triggers"] == 1
+    for deployment in DEPLOYMENTS:
+        filters = Filters(*texts, deployment=deployment, results="tuples")
+        assert filters.all_tuples("cabab") == {
+            0: [(2, 3), (2, 5), (4, 5)], 1: [(2, 3, 4, 5)], 2: [(1, 2, 3), (1, 2, 5), (1, 4, 5)]
+        }  # fmt: skip
+
+
+def test_example_10_early_unfolding_with_tuples() -> None:
+    filters = Filters(*EXAMPLE_7, "//f//d", "//g//f//d", deployment="pre-suf-early", results="tuples")
+    work = filters.work("gfeabc.", "d")
+    assert work["unfoldings"] == 1  # b//d, since (q2, 1) can be served at b1; f//d goes on as a cluster
+    assert work["cache hits"] >= 1
+    assert work["removals"] == 0
+    assert filters.all_tuples("gfeabc.d") == {
+        0: [(4, 5, 6)], 1: [(4, 5, 7)], 2: [(3, 4, 5, 7)], 3: [(2, 7)], 4: [(1, 2, 7)]
+    }  # fmt: skip
+
+
+def test_example_11_late_unfolding_with_tuples() -> None:
+    filters = Filters(*EXAMPLE_7, deployment="pre-suf-late", results="tuples")
+    work = filters.work("eabc.", "d")
+    assert work["unfoldings"] == 0
+    assert work["cache hits"] == work["removals"] == 1  # (q2, 1) at b1; the cluster is traversed for (q3, 2)
+    assert work["tuples"] == 2
+    assert filters.all_tuples("abc.d") == {0: [(1, 2, 3)], 1: [(1, 2, 4)]}
+
+
+def test_example_12_no_look_ups_for_prefixes_of_what_was_removed_with_tuples() -> None:
+    texts = ("//r//a//b//c", "//r//a//b//d", "//e//a//b//d", "//r//a//x")
+    filters = Filters(*texts, deployment="pre-suf-late", results="tuples")
+    removed, kept = filters.work("reax.bc.", "d"), filters.work("reax.b", "d")
+    assert removed["removals"] == kept["removals"] == 1  # q2: at b1 after the c, else at a1
+    assert removed["cache hits"] == kept["cache hits"] == 1  # at a1 it is not asked for again
+    assert filters.all_tuples("reax.bc.d") == {
+        0: [(1, 3, 5, 6)],
+        1: [(1, 3, 5, 7)],
+        2: [(2, 3, 5, 7)],
+        3: [(1, 3, 4)],
+    }
+
+
+def test_example_13_no_traversal_when_all_candidates_are_removed_with_tuples() -> None:
+    texts = ("//a//b//c", "/e//b//f", "//a//b//d", "/e//b//d", "//e//b//d")
+    filters = Filters(*texts, deployment="pre-suf-late", results="tuples")
+    first, second = filters.work("eab", "d"), filters.work("eabd.", "d")
+    assert first["traversals pruned"] == 0
+    assert second["traversals pruned"] == 1  # b//d at b1: all three were found there for the d before
+    assert second["traversals"] == 2
+    assert first["tuples"] == second["tuples"] == 3
+
+
+def test_large_clusters_are_looked_into() -> None:
+    """A prefix that has tuples at an object is found in a cluster of hundreds."""
+    texts = ["//a//b//c", *(f"//n{number}//b//d" for number in range(300)), "//a//b//d", "//e//b//d"]
+    filters = Filters(*texts, deployment="pre-suf-late", results="tuples")
+    tags = filters.codes("eab") + filters.codes("c.d")
+    work = filters.engine.work(tags)
+    assert work["removals"] == work["cache hits"] == 1
+    assert work["tuples"] == 3
+
+
 def test_a_cluster_is_traversed_once_for_siblings() -> None:
     texts = ("//a//b//d", "/c//b//d", "//e//b//d", "//b/d", "/a/b/d", "//c//b//d")
     filters = Filters(*texts, deployment="pre-suf-late")
@@ -262,7 +370,7 @@ def test_a_cluster_is_traversed_once_for_siblings() -> None:
 @pytest.mark.parametrize("linear", [True, False], ids=["linear", "twigs"])
 def test_no_option_changes_an_answer(chosen: dict[str, object], linear: bool) -> None:
     for seed in range(2):
-        found = differences(AFilter(**chosen), random.Random(seed), 6, linear=linear)
+        found = differences(AFilter(**chosen), random.Random(seed), 4, linear=linear)
         assert not found, found[:3]
 
 
@@ -405,29 +513,68 @@ def test_a_path_of_a_twig_is_reported_at_every_element() -> None:
         assert set(engine.match(element.document(symbols)).tolist()) == {linear, twig}
         engine.remove(twig)
         assert engine.match(element.document(symbols)).tolist() == [linear]
-        assert engine.work(element.codes(symbols))["paths matched"] == 1
+        assert engine.work(element.codes(symbols))["paths matched"] == (1 if engine.results == "filters" else 3)
 
 
 # Path-tuples.
 
 
+@pytest.mark.parametrize("results", RESULTS)
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
-def test_tuples_are_those_of_the_reference(deployment: str) -> None:
+def test_tuples_are_those_of_the_reference(deployment: str, results: str) -> None:
     rng = random.Random(7)
     symbols = Symbols()
-    for _ in range(60):
+    for _ in range(40):
         pattern = random_twig(rng, names="ab", linear=True).pattern(symbols)
-        engine = AFilter(deployment=deployment)
+        engine = AFilter(deployment=deployment, results=results)
         engine.add(random_twig(rng, names="ab").pattern(symbols))
         if len(engine) and engine.refuses(pattern):
             continue
         key = engine.add(pattern)
         document = random_element(rng, names="ab", size=20, deep=0.7).document(symbols)
-        steps = [step for step, (_, _, _, is_condition) in enumerate(pattern.steps) if not is_condition]
-        expected = sorted(Evaluation(pattern, Tree(document.events)).tuples(steps[-1]))
-        assert sorted(engine.tuples(document, key)) == expected
-        assert sorted(engine.tuples(document, key, limit=3)) == sorted(list(engine.tuples(document, key))[:3])
-        assert bool(expected) == (key in engine.match(document))
+        assert sorted(engine.tuples(document, [key])) == [
+            (key, found) for found in reference_tuples(pattern, document)
+        ]
+
+
+def reference_tuples(pattern: Pattern, document: RecordedEvents) -> list[tuple[int, ...]]:
+    steps = [step for step, (_, _, _, is_condition) in enumerate(pattern.steps) if not is_condition]
+    return sorted(itertools.islice(Evaluation(pattern, Tree(document.events)).tuples(steps[-1]), MOST_TUPLES))
+
+
+MOST_TUPLES = 300
+
+
+@pytest.mark.parametrize("names", ["a", "ab", "abcd"])
+def test_tuples_of_many_paths_on_recursive_documents(names: str) -> None:
+    """Every deployment, from no cache over one that forgets at once to one that keeps all, against the definition."""
+    rng = random.Random(names)
+    symbols = Symbols()
+    patterns = {
+        pattern.key: pattern
+        for pattern in (random_twig(rng, names=names, depth=6, linear=True).pattern(symbols) for _ in range(80))
+    }
+    engines = [AFilter(**chosen) for chosen in options()]
+    keys = {engines[0].add(pattern): pattern for pattern in patterns.values()}
+    for engine in engines[1:]:
+        for pattern in patterns.values():
+            engine.add(pattern)
+    hits = 0
+    for _ in range(2):
+        document = random_element(rng, names=names, size=40, deep=0.8).document(symbols)
+        expected = {key: reference_tuples(pattern, document) for key, pattern in keys.items()}
+        few = [key for key, tuples in expected.items() if len(tuples) < MOST_TUPLES]
+        wanted = sorted((key, found) for key in few for found in expected[key])
+        assert len(wanted) > len(few)
+        for engine in engines:
+            assert sorted(engine.tuples(document, few)) == wanted, (
+                engine.deployment,
+                engine.cache,
+                engine.cache_bytes,
+            )
+            assert set(engine.match(document).tolist()) == {key for key, tuples in expected.items() if tuples}
+            hits += engine.counters()["cache hits"]
+    assert hits
 
 
 def every_tuple(pattern: Pattern, tree: Tree) -> list[tuple[int, ...]]:
@@ -458,23 +605,45 @@ def test_tuples_are_those_of_brute_force() -> None:
         key = engine.add(pattern)
         document = random_element(rng, names="ab", size=9, deep=0.8).document(symbols)
         expected = every_tuple(pattern, Tree(document.events))
-        actual = list(engine.tuples(document, key))
-        assert sorted(actual) == expected
-        for limit in range(len(expected) + 2):
-            assert list(engine.tuples(document, key, limit=limit)) == actual[:limit]
+        assert sorted(found for _, found in engine.tuples(document, [key])) == expected
         several += len(expected) > 1
     assert several > 20
 
 
-def test_tuples_are_lazy() -> None:
-    filters = Filters("//a" * 12, "/b" + "//a" * 12)
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
+def test_tuples_are_lazy(deployment: str) -> None:
+    filters = Filters("//a" * 12, "/b" + "//a" * 12, "//a//a", "//b/a" + "//a/a" * 5, deployment=deployment)
     document = filters.document("a" * 60)  # 60 over 12 is 1.4e12
-    first = list(itertools.islice(filters.engine.tuples(document, 0), 1000))
-    assert len(set(first)) == 1000
+    run = filters.engine.tuples(document)
+    first = list(itertools.islice((found for key, found in run if key == 0), 50_000))
+    assert len(set(first)) == 50_000
     assert first[0] == tuple(range(1, 13))
-    assert len(list(filters.engine.tuples(document, 0, limit=10))) == 10
-    assert list(filters.engine.tuples(document, 0, limit=0)) == []
-    assert list(filters.engine.tuples(document, 1)) == []
+    run.enough(0)
+    assert {key for key, _ in run} == {2}
+    pairs = [found for _, found in filters.engine.tuples(document, [2])]
+    assert sorted(pairs) == list(itertools.combinations(range(1, 61), 2))
+    assert list(filters.engine.tuples(document, [1, 3])) == []
+
+
+def test_tuples_can_be_given_up() -> None:
+    filters = Filters("//a" * 12)
+    run = filters.engine.tuples(filters.document("a" * 60), steps=10_000)
+    assert 1000 < len(list(run)) <= 10_001
+    assert run.exhausted
+    run = filters.engine.tuples(filters.document("a" * 12), steps=10_000)
+    assert list(run) == [(0, tuple(range(1, 13)))]
+    assert not run.exhausted
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
+def test_a_match_that_gives_up_tuples_is_still_exact(deployment: str) -> None:
+    filters = Filters(
+        "//a" * 12, "//a/b", "//b/a//c", "/a//c", "//c", deployment=deployment, results="tuples", tuple_steps=1000
+    )
+    for _ in range(2):
+        assert filters.match("a" * 60 + "b..b.c") == [0, 1, 3, 4]
+        assert filters.match("abac") == [1, 2, 3, 4]
+        assert filters.match("a" * 13) == [0]
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
@@ -488,20 +657,56 @@ def test_tuples_through_a_matcher(deployment: str) -> None:
         "pairs": [(1, 3), (1, 4), (1, 5), (2, 3)],
         "children": [(1, 2, 3), (1, 4, 5)],
     }
-    assert [len(tuples) for tuples in matcher.tuples("<a>" * 40 + "<b/>" + "</a>" * 40, limit=3).values()] == [3]
+    deep = "<a>" * 40 + "<b/>" + "</a>" * 40
+    assert [len(tuples) for tuples in matcher.tuples(deep, limit=3).values()] == [3]
+    assert matcher.tuples(deep, limit=0) == {"pairs": []}
+
+
+def test_tuples_through_a_matcher_are_those_of_other_engines() -> None:
+    """Unions, conditions, paths that go on below what they select, equal paths of several ids, later additions."""
+    xpaths = ("//a//b", "//a//b", "//b | //a/b", "//a[b]", "//a[b]/b", "//b[@x]", "//a//b[@x='1']", "//*", "//a[2]")
+    document = "<a><a x='1'><b x='1'/><b/></a><b><b x='2'/></b><a><a><b/></a></a></a>"
+    subscriptions = xsift.Subscriptions()
+    for number, xpath in enumerate(xpaths):
+        subscriptions.add(f"s{number}", xpath)
+    subscriptions.matcher(engine="afilter")
+    subscriptions.remove("s1")
+    subscriptions.add("late", "//a//b")
+    expected = {id: sorted(tuples) for id, tuples in subscriptions.matcher().tuples(document).items()}
+    for results in RESULTS:
+        matcher = subscriptions.matcher(engine="afilter", results=results)
+        assert {id: sorted(tuples) for id, tuples in matcher.tuples(document).items()} == expected
+
+
+def test_tuples_through_a_matcher_keep_to_the_limits() -> None:
+    subscriptions = xsift.Subscriptions()
+    for id, xpath in {"few": "/a/a", "pairs": "//a//a", "many": "//a" * 6}.items():
+        subscriptions.add(id, xpath)
+    document = "<a>" * 40 + "</a>" * 40
+    for engine in ("afilter", "auto"):
+        failures: dict[str, xsift.XsiftError] = {}
+        matcher = subscriptions.matcher(engine=engine, limits=xsift.Limits(result_bytes=1_000_000))
+        assert {id: len(found) for id, found in matcher.tuples(document, failures=failures).items()} == {
+            "few": 1, "pairs": 780
+        }  # fmt: skip
+        assert {id: error.code for id, error in failures.items()} == {"many": "result-too-large"}
+    matcher = subscriptions.matcher(engine="afilter", limits=xsift.Limits(steps=5000))
+    failures = {}
+    assert len(matcher.tuples(document, failures=failures)["pairs"]) == 780
+    assert {id: error.code for id, error in failures.items()} == {"many": "too-many-steps"}
 
 
 def test_tuples_say_what_they_cannot_do() -> None:
     filters = Filters("//a//b")
     document = filters.document("ab")
     with pytest.raises(EngineError, match="unknown-key"):
-        filters.engine.tuples(document, 5)
+        filters.engine.tuples(document, [5])
     with pytest.raises(EngineError, match="bad-limit"):
-        filters.engine.tuples(document, 0, limit=-1)
+        filters.engine.tuples(document, steps=-1)
     twig = filters.engine.add(Twig("a", 0, [Twig("b"), Twig("c")]).pattern(filters.symbols))
     with pytest.raises(EngineError, match="not-linear"):
-        filters.engine.tuples(document, twig)
-    tuples = filters.engine.tuples(document, 0)
+        filters.engine.tuples(document, [twig])
+    tuples = filters.engine.tuples(document)
     filters.engine.remove(twig)
     with pytest.raises(EngineError, match="index-changed"):
         next(tuples)
@@ -512,21 +717,29 @@ def test_tuples_say_what_they_cannot_do() -> None:
 
 def test_options_are_checked() -> None:
     assert AFilter().deployment == "pre-suf-late"
-    for name, wrong in (("deployment", "pre"), ("cache", "some"), ("cache_bytes", -1), ("cache_bytes", "1k")):
+    for name, wrong in (
+        ("results", "all"),
+        ("tuple_steps", 1.5),
+        ("deployment", "pre"),
+        ("cache", "some"),
+        ("cache_bytes", -1),
+        ("cache_bytes", "1k"),
+    ):
         with pytest.raises(EngineError, match="bad-option"):
             AFilter(**{name: wrong})
     with pytest.raises(EngineError, match="unknown-option"):
         AFilter(size=3)
 
 
-def test_the_cache_keeps_to_its_limit() -> None:
+@pytest.mark.parametrize("results", RESULTS)
+def test_the_cache_keeps_to_its_limit(results: str) -> None:
     rng = random.Random(11)
     symbols = Symbols()
     patterns = many_paths(rng, symbols, 800, "abcd")
     documents = [random_element(rng, "abcd", 300, 0.8, "").document(symbols) for _ in range(3)]
     hits, evictions = [], []
     for cache_bytes in (0, 64, 1024, 16384, 10**30):
-        engine = AFilter(deployment="pre-ns", cache_bytes=cache_bytes)
+        engine = AFilter(deployment="pre-ns", cache_bytes=cache_bytes, results=results)
         for pattern in patterns:
             engine.add(pattern)
         for document in documents:
@@ -584,8 +797,9 @@ def test_counters_and_memory_have_the_papers_names() -> None:
     filters = Filters(*EXAMPLE_1, deployment="pre-suf-late")
     filters.match("adabc")
     assert set(filters.engine.counters()) == {
-        "triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache evictions", "unfoldings",
-        "removals", "traversals pruned", "paths matched", "twigs evaluated",
+        "triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache entries",
+        "cache evictions", "unfoldings",
+        "removals", "traversals pruned", "paths matched", "tuples", "twigs evaluated",
     }  # fmt: skip
     assert set(filters.engine.memory()) >= {
         "AxisView", "PRLabel-tree", "SFLabel-tree", "run-time StackBranch", "run-time PRCache"

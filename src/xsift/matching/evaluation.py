@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from xsift.document import Document, DocumentTree
+from xsift.document import Document, DocumentTree, RecordedEvents
 from xsift.engines.pattern_evaluation import PatternEvaluation
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching.row_evaluator import RowEvaluator
@@ -33,6 +33,8 @@ class DocumentViews:
         self._document = document
         self._make_elements = make_elements
         self._elements: DocumentTree | None = None
+        self.events: RecordedEvents | None = None
+        """Its events, if they are at hand."""
         self.evaluator = evaluator
         """Evaluates rows on this document."""
         evaluator.begin(document.source, document.encoding)

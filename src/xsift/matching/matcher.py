@@ -81,7 +81,9 @@ class Matcher:
         self._removed = self._plan.removed_rows()
         self._index = DocumentIndex(symbols, [part.conditions for part in built if len(part.conditions)])
         self._decider = Decider(rows, symbols, limits.steps)
-        self._selector = Selector(rows, symbols, self._mappings, limits)
+        self._selector = Selector(
+            rows, symbols, self._mappings, limits, self._plan.segments if engine == "afilter" else ()
+        )
         self._idle: list[_Desk] = []
         self._row_ids: pa.LargeStringArray | None = None
 
@@ -347,6 +349,7 @@ class Matcher:
             events = desk.events(loaded)
             rows, candidates = desk.worker.match_events(events)
             views = DocumentViews(loaded, desk.evaluator, lambda _: DocumentTree(events))
+            views.events = events
             failed: dict[int, XsiftError] = {}
             if len(candidates):
                 decided, failed = self._decide(candidates, lambda: views)

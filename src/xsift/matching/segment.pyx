@@ -7,7 +7,7 @@ from xsift.document.conditions.condition_index cimport ConditionIndex
 from xsift.engines.base cimport Engine
 from xsift.matching.rows cimport Rows
 from xsift.native.saving cimport from_numpy, to_numpy
-from xsift.native.types cimport int32_t, int64_t, symbol_t
+from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport Pattern
 from xsift.xpath.symbols cimport Symbols
 
@@ -32,6 +32,20 @@ cdef class Segment:
             return None
         return {**arrays, "segment.member_starts": to_numpy(self.member_starts.saved()),
                 "segment.members": to_numpy(self.members.saved())}
+
+    def keys_of(self, const int32_t[::1] rows):
+        """The keys of some rows' patterns, as pairs of a key and a row. The rows ascend."""
+        cdef vector[uint8_t] wanted
+        cdef size_t key
+        cdef int64_t i
+        cdef Py_ssize_t number
+        wanted.assign(rows[rows.shape[0] - 1] + 1 if rows.shape[0] else 0, 0)
+        for number in range(rows.shape[0]):
+            wanted[rows[number]] = 1
+        return [(key, self.members[i])
+                for key in range(self.member_starts.size() - 1)
+                for i in range(self.member_starts[key], self.member_starts[key + 1])
+                if <size_t>self.members[i] < wanted.size() and wanted[self.members[i]]]
 
     @staticmethod
     def restored(Engine engine not None, arrays, Py_ssize_t rows):

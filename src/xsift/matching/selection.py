@@ -15,9 +15,11 @@ from collections.abc import Mapping, Sequence
 from xsift.document import Limits
 from xsift.engines.pattern_evaluation import PatternEvaluation
 from xsift.errors import SubscriptionError, XsiftError
+from xsift.matching.engine_tuples import NUMBER_BYTES, TUPLE_BYTES, engine_tuples, is_whole_path
 from xsift.matching.evaluation import DocumentViews
 from xsift.matching.results import Node
 from xsift.matching.rows import Rows
+from xsift.matching.segment import Segment
 from xsift.xpath.meaning import Selection
 from xsift.xpath.pattern import from_key
 from xsift.xpath.symbols import Symbols
@@ -26,7 +28,6 @@ __all__ = ["Selector"]
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 NODE_BYTES = 256  # what a Node takes, about, beside its path
-TUPLE_BYTES, NUMBER_BYTES = 64, 40
 MOST_KEPT = 1 << 22  # elements in lists that are kept for other rows with the same pattern
 
 
@@ -51,7 +52,15 @@ class Room:
 class Selector:
     """Finds the nodes of rows that match."""
 
-    def __init__(self, rows: Rows, symbols: Symbols, mappings: Sequence[Mapping[str, str]], limits: Limits) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        symbols: Symbols,
+        mappings: Sequence[Mapping[str, str]],
+        limits: Limits,
+        tuple_segments: Sequence[Segment] = (),  # whose engines find tuples themselves
+    ) -> None:
+        self._tuple_segments = tuple_segments
         self._limits = limits
         self._rows = rows
         self._symbols = symbols
@@ -98,8 +107,13 @@ class Selector:
         """For each row whose patterns tell, the instantiations of its path; errors of those that have too many."""
         found = _Found(views, self._symbols, self._limits)
         result: dict[int, list[tuple[int, ...]]] = {}
-        failures: dict[int, XsiftError] = {}
+        known, failed = self._from_engine(rows, views, limit)
+        failures: dict[int, XsiftError] = dict(failed)
         for row in rows:
+            if row in known:
+                result[row] = known[row]
+            if row in known or row in failed:
+                continue
             meaning = self._rows.compiled(row, self._symbols)
             if meaning.exact and meaning.keys and all(selection.output >= 0 for selection in meaning.selections):
                 paths = [(key, sel.output) for key, sel in zip(meaning.keys, meaning.selections, strict=True)]
@@ -108,6 +122,26 @@ class Selector:
                 except SubscriptionError as error:
                     failures[row] = error
         return result, failures
+
+    def _from_engine(
+        self, rows: list[int], views: DocumentViews, limit: int | None
+    ) -> tuple[dict[int, list[tuple[int, ...]]], dict[int, SubscriptionError]]:
+        """What the engine finds of that itself; nothing, if it is not one that does, or it takes too long."""
+        if not self._tuple_segments or views.events is None:
+            return {}, {}
+        whole = [row for row in rows if self._is_whole_path(row)]
+        return engine_tuples(self._tuple_segments, whole, views.events, self._limits, limit) or ({}, {})
+
+    def _is_whole_path(self, row: int) -> bool:
+        meaning = self._rows.compiled(row, self._symbols)
+        return (
+            meaning.exact
+            and bool(meaning.keys)
+            and all(
+                is_whole_path(from_key(key, self._symbols), selection.output)
+                for key, selection in zip(meaning.keys, meaning.selections, strict=True)
+            )
+        )
 
 
 def _distinct(paths: Sequence[tuple[bytes, int]], found: _Found, limit: int | None) -> dict[tuple[int, ...], None]:

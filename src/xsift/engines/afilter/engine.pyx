@@ -9,37 +9,41 @@ before it. Only when the last label of a path is pushed are the pointers followe
 end alike are followed together; what was found out about a prefix at an object is cached, for all paths that begin
 alike. Correctness needs no cache, so it takes as much memory as there is to give.
 
-The paper's terms here: *AxisView*, *PRLabel-tree*, *SFLabel-tree* (together *PatternView*) view.pyx,
-labels.pyx; *StackBranch*, Push, Pop branch.pyx; *PRCache* cache.pyx; *TriggerCheck*,
-*Traverse* traverse.pyx, and for suffix labels, with *early* and *late unfolding*, suffix.pyx;
-*path-tuples* tuples.pyx. A *filter expression* is a path. The five deployments of Table 1 are the option
-`deployment`: `nc` no cache, `pre` prefix cache, `ns` no suffix clusters, `suf` suffix clusters. `cache="failures"` is
-section 5.1's cheaper cache. No option changes an answer.
+Two questions. `results="tuples"`: every path-tuple, as in the paper. `results="filters"`: which paths match. Then a
+traversal stops at the first success, at failures that no other object can mend, and at paths and clusters that have
+matched already. Keys are the same in both; `tuples()` and `Matcher.tuples` give the tuples themselves, in either.
+
+The paper's terms here: *AxisView*, *PRLabel-tree*, *SFLabel-tree* (together *PatternView*) view.pyx, labels.pyx;
+*StackBranch*, Push, Pop branch.pyx. For tuples, *TriggerCheck*, *Traverse* of groups (Figure 9) and of suffix labels,
+*early* and *late unfolding* tuples.pyx; *PRCache* with sub-results tuple_cache.pyx. For filters, TriggerCheck and
+Traverse traverse.pyx, for suffix labels suffix.pyx, PRCache with verdicts cache.pyx. A *filter expression* is a path.
+The five deployments of Table 1 are the option `deployment`: `nc` no cache, `pre` prefix cache, `ns` no suffix
+clusters, `suf` suffix clusters. `cache="failures"` is section 5.1's cheaper cache. No option changes an answer.
 
 The bits of section 7. *unfold*: an object carries a hashed set of the prefix labels that were cached for it, a suffix
 label one of the prefixes that it clusters; the bit is whether they meet (`StackObject.cached & SuffixNode.prefixes`).
 Printed, the bit of each suffix label of a prefix is set when the prefix is cached, which is one for each path that
-has it. *remove*: `is_removed` and the counts in `SuffixState.removed`, undone when the traversal leaves the object
-where they were set. *prunecache*: a removed path's prefixes are not looked up. The pruning condition for a whole
-cluster, "all its removal bits are set", becomes one entry in PRCache for the suffix label and the object.
+has it. *remove*: a mark a path and a count a suffix label, undone when the traversal leaves the object where they
+were set. *prunecache*: a removed path's prefixes are not looked up. The pruning condition for a whole cluster, "all
+its removal bits are set", becomes one entry in PRCache for the suffix label and the object.
 
 Deviations.
-- The answer is which paths match, so a traversal stops at the first success, at failures that no other object can
-  mend (traverse.pyx), and at paths and clusters that have matched already. `tuples` enumerates every
-  instantiation.
-- The hash join of Figure 9 is an array access, and without suffix labels candidates are followed one after the other:
-  a set of candidates on one pointer is what a suffix label is.
-- A suffix that one path alone has gets no label (labels.pyx). Late unfolding looks for candidates to serve in
-  small clusters only: section 7.2.2 says why that look must be cheap.
+- Tuples are not collected in sets and returned: the frames of the traversal are the end of a tuple, so that it can be
+  told when q_root is reached, in bounded memory. A document of which there are too many (`tuple_steps` traversals and
+  tuples) is finished by filters.
+- The hash join of Figure 9 is by the slot of an edge, which is a perfect hash.
+- A suffix that one path alone has gets no label (labels.pyx). Late unfolding looks for candidates to serve from the
+  side of the cluster or of the object, and only where one of them is small: section 7.2.2 says why that look must be
+  cheap. By filters it looks into small clusters only.
 - TriggerCheck's pruning is one AND of two hashed sets of labels. A suffix label has such a set too, of the labels
   that all its paths have.
 - Conditions are leaves: a label of its own, whose object is popped as soon as its triggers are checked.
+- Labels, links and paths are renumbered in suffix order as they grow (arrangement.pyx).
 
 Takes every unordered pattern; twigs through the join of path matches (join.pyx), for which a path is reported at
-each element where it ends, not only once; tuples are for linear patterns only. Wins on large sets of paths with `*`
-and `//`, whose ends are more selective than their beginnings, and where siblings repeat: about half of YFilter's time
-for 100,000 NITF paths. Where most paths match (the book DTD) it gains little, and where no path has a `//` YFilter
-takes a third of its time.
+each element where it ends, not only once; tuples are for linear patterns only. It needs little memory at run time
+beside its cache, and finds every instantiation of every path in one run. `yfilter` as it is here takes half of its
+time or less: experiments/definitions/afilter.toml says why.
 """
 
 from libcpp.vector cimport vector
@@ -82,8 +86,8 @@ cdef class AFilter(PathEngine):
         "cache_bytes": (DEFAULT_CACHE_BYTES, 0, None),  # any number; for each thread; None is unlimited
         "tuple_steps": (DEFAULT_TUPLE_STEPS, 0, None),  # any number; for each document; None is unlimited
     }
-    counter_names = ("triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache evictions",
-                     "unfoldings", "removals", "traversals pruned", "paths matched", "tuples")
+    counter_names = ("triggers", "triggers pruned", "traversals", "cache look-ups", "cache hits", "cache entries",
+                     "cache evictions", "unfoldings", "removals", "traversals pruned", "paths matched", "tuples")
 
     cdef PatternView view
     cdef readonly str results
@@ -270,9 +274,9 @@ cdef class AFilter(PathEngine):
         number a step, no conditions. All linear patterns, unless `keys` are given.
 
         They come as they are found, by last element in document order, and memory is bounded. Their number can be
-        exponential in the steps of a pattern: the iterator's `enough(key)` ends those of one pattern, and `steps` ends
-        the iteration after so many traversals and tuples (then its `exhausted` is True). Nothing may be added to or
-        removed from the engine meanwhile.
+        exponential in the steps of a pattern: the iterator's `enough(key)` ends those of one pattern, and `steps`
+        ends the iteration after so many traversals and tuples (then its `exhausted` is True). Nothing may be added to
+        or removed from the engine meanwhile.
         """
         cdef AFilterScratch scratch
         cdef int32_t key
@@ -282,7 +286,8 @@ cdef class AFilter(PathEngine):
             if not 0 <= key < <int32_t>self.pattern_path.size() or self.pattern_path[key] == -2:
                 raise EngineError("unknown-key", f"engine {self.name!r} has no pattern with key {key}")
             if self.pattern_path[key] < 0:
-                raise EngineError("not-linear", f"engine {self.name!r} gives tuples of linear patterns; {key} is a twig",
+                raise EngineError("not-linear",
+                                  f"engine {self.name!r} gives tuples of linear patterns; {key} is a twig",
                                   hint="ask the reference engine's evaluation")
         if steps is not None and steps < 0:
             raise EngineError("bad-limit", f"steps={steps!r}", hint="a number from 0 on, or None for no limit")

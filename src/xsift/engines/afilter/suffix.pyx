@@ -21,8 +21,8 @@ from xsift.engines.afilter.branch cimport StackBranch, StackObject
 from xsift.engines.afilter.cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNKNOWN
 from xsift.engines.afilter.labels cimport NONE, Link, SuffixNode, label_bit, single, slot_bit
 from xsift.engines.afilter.traverse cimport (
-    CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
-    UNFOLDINGS, AFilterScratch, AgendaItem, Frame, SuffixState, look_up, traverse,
+    CACHE_ENTRIES, CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS,
+    TRIGGERS_PRUNED, UNFOLDINGS, AFilterScratch, AgendaItem, Frame, SuffixState, look_up, traverse,
 )
 from xsift.engines.afilter.view cimport PatternView
 from xsift.native.tables cimport pack
@@ -288,6 +288,7 @@ cdef int list_cluster(PatternView view, AFilterScratch scratch, int32_t label) e
 cdef int remember_cluster(AFilterScratch scratch, int32_t label, int32_t number, uint32_t verdict) except -1 nogil:
     """SUCCESS: all of the cluster that holds at the object has been found in this document. FAILED: nothing holds."""
     cdef const StackObject* object = &scratch.branch.objects[number]
+    scratch.counts[CACHE_ENTRIES] += 1
     scratch.counts[CACHE_EVICTIONS] += scratch.cache.put(
         scratch.branch, CLUSTER | label, object.element, object.depth, verdict)
     return 0

@@ -126,6 +126,7 @@ cdef int remember(AFilterScratch scratch, int32_t prefix, int32_t number, uint32
     """Enters a prefix label's verdict for an object into PRCache."""
     cdef StackObject* object = &scratch.branch.objects[number]
     object.cached |= label_bit(prefix)
+    scratch.counts[CACHE_ENTRIES] += 1
     scratch.counts[CACHE_EVICTIONS] += scratch.cache.put(
         scratch.branch, prefix, object.element, object.depth, verdict)
     return 0

@@ -1,9 +1,10 @@
-"""PRCache with sub-results: the tuples of a prefix at an object, or that it has none, in as much memory as it is given.
+"""PRCache with sub-results: the tuples of a prefix at an object, or that it has none, in bounded memory.
 
 An entry is for a prefix label and a stack object, so that paths which begin alike share it. It has the tuples of the
-prefix that end at the object, without the object itself; or says that there are none. An entry for a suffix label says
-that its whole cluster is known at the object: which of its paths hold there (their tuples are entries of their
-prefixes), and that no other does. It is the paper's pruning condition, "all candidates are removed", for one look.
+prefix that end at the object, without the object itself; or says that there are none. An entry for a suffix label
+says that its whole cluster is known at the object: which of its paths hold there, and where in the ring the tuples of
+their prefixes are, and that no other does. It is the paper's pruning condition, "all candidates are removed", for
+one look.
 
 Two parts share the limit: a table of fixed-size buckets, as in cache.pyx, and a ring of numbers in which the newest
 tuples overwrite the oldest. Both start small and double up to the limit. No answer depends on what is found here.

@@ -38,7 +38,6 @@ cdef struct TupleFrame:
     uint8_t descendant    # the axis of the link at hand
     uint8_t held          # whether there was a tuple
     uint8_t mendable      # whether some child axis failed, so that an object further down may do better
-    uint8_t target2
     uint8_t whole         # whether no path of the cluster was removed before
 
 cdef struct PathState:
@@ -92,6 +91,9 @@ cdef class TupleTraversal:
     cdef bint go_on(self) except -1 nogil
     cdef int give_up_trigger(self) except -1 nogil
     cdef int set_done(self, int32_t path) except -1 nogil
+
+    cdef inline bint is_wanted(self, int32_t path) noexcept nogil:
+        return not self.paths[path].removed and not self.paths[path].done
 
     cdef int check_triggers(self, int32_t number) except -1 nogil
     cdef int check_edge(self, int32_t number, int32_t edge, uint8_t axis) except -1 nogil

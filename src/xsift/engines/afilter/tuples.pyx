@@ -18,7 +18,7 @@ hold, and by the suffix label itself that these are all.
 unfolding keeps the label: those of its paths that PRCache has are served and removed from it; a label all of whose
 paths are removed is not followed, and prefixes of what is removed are not looked up. To find what PRCache has, it
 looks into the cluster, or at the prefixes that have tuples at the object, whichever are fewer: a prefix label and a
-suffix label together are a path.
+suffix label together are a path. Where both are many it does not look: that costs more than it saves.
 
 Failures are of two kinds, as in traverse.pyx: after a descendant axis failed for want of ancestors, objects further
 down the stack need not be tried. So even without cache, the next tuple is never far.
@@ -32,8 +32,8 @@ from xsift.engines.afilter.branch cimport StackBranch, StackObject
 from xsift.engines.afilter.cache cimport CLUSTER, FAILED, HOPELESS, SUCCESS, UNKNOWN
 from xsift.engines.afilter.labels cimport NONE, Link, SuffixNode, label_bit, single, slot_bit
 from xsift.engines.afilter.traverse cimport (
-    CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS, TRIGGERS_PRUNED,
-    TUPLES, UNFOLDINGS, AFilterScratch, AgendaItem, traverse,
+    CACHE_ENTRIES, CACHE_EVICTIONS, CACHE_HITS, CACHE_LOOKUPS, REMOVALS, TRAVERSALS, TRAVERSALS_PRUNED, TRIGGERS,
+    TRIGGERS_PRUNED, TUPLES, UNFOLDINGS, AFilterScratch, AgendaItem, traverse,
 )
 from xsift.engines.afilter.tuple_cache cimport TupleCache, TupleEntry
 from xsift.engines.afilter.view cimport PatternView, Trigger
@@ -41,22 +41,20 @@ from xsift.native.tables cimport pack
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from xsift.errors import EngineError
-import os
-cdef int LOOK_INTO = int(os.environ.get("LI", "1000000"))
-cdef int POL = int(os.environ.get("POL", "0"))
 
 cdef enum:
     RECORD = 2              # numbers of a record before its elements
     MOST_RECORDED = 1 << 18 # numbers in records; then they are given up
     GAVE_UP = -1
+    LOOK_INTO = 16          # late unfolding looks at up to so many paths, or prefixes
     SERVED = sizeof(ServedPath) // sizeof(int32_t)
 
 
 cdef class TupleTraversal:
     """The traversal of all paths from one trigger after the other."""
 
-    def __cinit__(self, PatternView view not None, StackBranch branch not None, AFilterScratch scratch not None, cache_bytes,
-                  bint failures_only, bint early):
+    def __cinit__(self, PatternView view not None, StackBranch branch not None, AFilterScratch scratch not None,
+                  cache_bytes, bint failures_only, bint early):
         self.view = view
         self.branch = branch
         self.scratch = scratch
@@ -202,7 +200,7 @@ cdef class TupleTraversal:
         return 0
 
     cdef uint32_t serve(self, int32_t path, int32_t step, int32_t number) except? 255 nogil:
-        """What PRCache has of the path's prefix up to a step at the frame's object: its tuples, if any, or a failure."""
+        """What PRCache has of a path's prefix up to a step at the last frame's object: tuples, or a failure."""
         cdef const StackObject* object = &self.branch.objects[number]
         cdef int32_t prefix = self.view.prefix_of(path, step)
         cdef const TupleEntry* entry
@@ -246,6 +244,7 @@ cdef class TupleTraversal:
                 count += 1
                 at = self.records[at + 1]
         to = self.cache.put(self.branch, prefix, frame.object, verdict, count, <int64_t>count * step, &evicted)
+        self.counts[0][CACHE_ENTRIES] += 1
         self.counts[0][CACHE_EVICTIONS] += evicted
         if verdict == SUCCESS:
             if to == NULL:
@@ -385,7 +384,7 @@ cdef class TupleTraversal:
         self.pop_frame()
         for i in range(frame.first, <int32_t>self.candidates.size()):
             candidate = &self.candidates[i]
-            if candidate.followed and self.caches and height > 1 and not POL & 1:
+            if candidate.followed and self.caches and height > 1:
                 self.remember(candidate.path, self.view.paths[candidate.path].length - height, &frame,
                               candidate.outcome)
             if asked_by_label:
@@ -453,17 +452,16 @@ cdef class TupleTraversal:
         # Unless the label was visited since the object was pushed, it was never followed from there.
         visited = state.visited > object.made_at
         state.visited = self.branch.clock
-        self.frames.back().target2 = visited
         if self.caches and self.frames.size() > 1 and self.is_served(visited):
             return 0
         frame = &self.frames.back()
-        if node.rooted[0] >= 0 and not self.paths[node.rooted[0]].removed:
+        if node.rooted[0] >= 0 and self.is_wanted(node.rooted[0]):
             if object.depth == 1:
                 frame.held = 1
                 self.emit(node.rooted[0], NULL, 0)
             else:
                 frame.mendable = 1
-        if node.rooted[1] >= 0 and not self.paths[node.rooted[1]].removed:
+        if node.rooted[1] >= 0 and self.is_wanted(node.rooted[1]):
             frame.held = 1
             self.emit(node.rooted[1], NULL, 0)
         if (node.child_slots & object.parent_slots) or (node.descendant_slots & object.reached_slots):
@@ -514,7 +512,7 @@ cdef class TupleTraversal:
             if not link.slot & 1 and link.slot >> 1 != source.parents[0] and link.slot >> 1 != source.parents[1]:
                 frame.mendable = 1
                 continue
-            if link.target < 0 and self.paths[single(link.target)].removed:
+            if link.target < 0 and not self.is_wanted(single(link.target)):
                 self.counts[0][TRAVERSALS_PRUNED] += 1
                 continue
             self.agenda.push_back(AgendaItem(link.target, object, link.slot & 1))
@@ -555,7 +553,7 @@ cdef class TupleTraversal:
         cdef TupleFrame frame = self.frames.back()
         cdef uint32_t verdict = SUCCESS if frame.held else (FAILED if frame.mendable else HOPELESS)
         self.put_back(frame.label, frame.removed_from)
-        if self.caches and self.frames.size() > 1 and (not POL & 2 or frame.target2):
+        if self.caches and self.frames.size() > 1:
             self.collect(&frame, verdict)
         self.pop_frame()
         self.report(verdict)
@@ -597,6 +595,7 @@ cdef class TupleTraversal:
         if frame.whole:
             to = self.cache.put(self.branch, CLUSTER | frame.label, frame.object, verdict,
                                 <int32_t>self.held.size(), size, &evicted)
+            self.counts[0][CACHE_ENTRIES] += 1
             self.counts[0][CACHE_EVICTIONS] += evicted
             if to != NULL:
                 memcpy(to, self.held.data(), self.held.size() * sizeof(ServedPath))
@@ -674,13 +673,12 @@ cdef class TupleTraversal:
     # Late unfolding.
 
     cdef bint serve_all(self, const ServedPath* paths, int32_t number) except -1 nogil:
-        """Serves the paths of the last frame's cluster that hold. Returns whether PRCache still has the tuples of all;
-        if not, those that it has are removed."""
+        """Serves the paths of the last frame's cluster that hold. Returns whether PRCache still has the tuples of
+        all; if not, those that it has are removed."""
         cdef int32_t height = <int32_t>self.frames.size()
         cdef int64_t oldest = self.cache.written - <int64_t>self.cache.ring.size()
         cdef const int32_t* ring = self.cache.ring.data()
         cdef const int32_t* tuples
-        cdef const PathState* state
         cdef bint all_there = True
         cdef int32_t i, k, step
         cdef ServedPath served
@@ -689,9 +687,9 @@ cdef class TupleTraversal:
             all_there &= served.count == 0 or (served.count > 0 and served.position >= oldest)
         for i in range(number):
             memcpy(&served, &paths[i], sizeof(served))
-            state = &self.paths[served.path]
-            if state.removed or state.done or served.count < 0 or (served.count and served.position < oldest):
+            if not self.is_wanted(served.path) or served.count < 0 or (served.count and served.position < oldest):
                 continue
+            self.frames.back().held = 1
             if served.count == 0:
                 self.emit(served.path, NULL, 0)
             else:
@@ -701,11 +699,10 @@ cdef class TupleTraversal:
                     self.emit(served.path, tuples + k * step, step)
             if not all_there:
                 self.remove(served.path)
-        self.frames.back().held = 1
         return all_there
 
     cdef int look_into(self) except -1 nogil:
-        """Serves and removes paths of the last frame's cluster that PRCache has. Returns a verdict if these are all."""
+        """Serves and removes paths of the last frame's cluster that PRCache has. A verdict if these are all."""
         cdef TupleFrame* frame = &self.frames.back()
         cdef const SuffixNode* node = &self.view.suffixes.nodes[frame.label]
         cdef const vector[int32_t]* prefixes = NULL
@@ -713,18 +710,22 @@ cdef class TupleTraversal:
         cdef size_t i
         if <int32_t>self.cache.prefixes_at.size() > frame.object:
             prefixes = &self.cache.prefixes_at[frame.object]
-        if min(<size_t>node.paths, prefixes.size() if prefixes != NULL else 0) > LOOK_INTO:
-            return UNKNOWN
         if self.view.has_assertions and prefixes != NULL and prefixes.size() < <size_t>node.paths:
+            if prefixes.size() > LOOK_INTO:
+                return UNKNOWN
             for i in range(prefixes.size()):
+                if not node.prefixes & label_bit(prefixes[0][i]):
+                    continue
                 path = self.view.assertions.get(pack(prefixes[0][i], frame.label), NONE)
-                if path >= 0 and not self.paths[path].removed and not self.paths[path].done:
+                if path >= 0 and self.is_wanted(path):
                     self.serve_one(path)
         else:
+            if node.paths > LOOK_INTO:
+                return UNKNOWN
             self.list_cluster(frame.label)
             for i in range(self.cluster.size()):
                 path = self.cluster[i]
-                if not self.paths[path].removed and not self.paths[path].done \
+                if self.is_wanted(path) \
                         and self.view.paths[path].length > <int32_t>self.frames.size():
                     self.serve_one(path)
         if frame.whole and <int32_t>self.removed.size() - frame.removed_from == node.paths:
@@ -732,7 +733,7 @@ cdef class TupleTraversal:
         return UNKNOWN
 
     cdef int serve_one(self, int32_t path) except -1 nogil:
-        """Serves a path of the last frame's cluster from PRCache and removes it. Returns 0 if PRCache does not have it."""
+        """Serves a path of the last frame's cluster and removes it. Returns 0 if PRCache does not have it."""
         cdef TupleFrame* frame = &self.frames.back()
         cdef int32_t step = self.view.paths[path].length - <int32_t>self.frames.size()
         cdef uint32_t verdict = SUCCESS
@@ -776,7 +777,7 @@ cdef class TupleTraversal:
     # Paths of which no more is wanted.
 
     cdef int set_done(self, int32_t path) except -1 nogil:
-        """No more tuples of this path, in this document. Suffix labels of which all paths are done are not followed."""
+        """No more tuples of this path, in this document. Suffix labels all of whose paths are done are not followed."""
         cdef int32_t label
         if self.paths[path].done:
             return 0
@@ -859,6 +860,11 @@ cdef class PathTuples:
         """No more tuples of this pattern."""
         self._check_index()
         self.traversal.set_done(self.path_of[key])
+
+    @property
+    def work(self):
+        """Traversals and tuples so far."""
+        return self.traversal.work
 
     @property
     def exhausted(self):
