@@ -134,3 +134,31 @@ def test_the_scanner_gives_up_behind_what_was_decided() -> None:
             expected = [id for id, _ in rows if id == "early" or b"<c" in end]
             assert matcher.match(beginning + end) == expected
             assert matcher.match(Pieces(beginning + end, 10_000)) == expected
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 20_000, 1 << 27])
+def test_many_thresholds_hold_at_once(cache_bytes: int) -> None:
+    """An element that passes many conditions is looked at another way than one that passes few."""
+    rng = random.Random(7)
+
+    def step(name: str) -> str:
+        return f"{name}[@x{rng.choice('<>')}{rng.randrange(40)}]" if rng.random() < 0.7 else name
+
+    def path() -> str:
+        texts = [step(rng.choice("abc*")) for _ in range(rng.randrange(1, 4))]
+        if rng.random() < 0.4:
+            texts[-1] += f"[{rng.choice(['', './/'])}{step(rng.choice('abc'))}/{step(rng.choice('abc'))}]"
+        return "".join(rng.choice(["/", "//"]) + text for text in texts)
+
+    def element(depth: int) -> str:
+        inner = "".join(element(depth + 1) for _ in range(rng.randrange(4) if depth < 6 else 0))
+        name = rng.choice("abc")
+        return f"<{name} x='{rng.randrange(40)}'>{inner}</{name}>"
+
+    subscriptions = xsift.Subscriptions()
+    for number in range(400):
+        subscriptions.add(f"s{number}", path())
+    reference, matcher = subscriptions.matcher("reference"), subscriptions.matcher("sift", cache_bytes=cache_bytes)
+    for _ in range(12):
+        document = element(0).encode()
+        assert matcher.match(document) == reference.match(document), document

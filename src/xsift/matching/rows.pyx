@@ -45,6 +45,10 @@ _SELECTS = {
 cdef enum:
     ID_STRING_OVERHEAD = 64  # bytes of a Python string beside its characters, about
     MOST_ID_STRING_BYTES = 128 << 20
+    AHEAD = 12
+
+cdef extern from *:
+    void prefetch "__builtin_prefetch" (const void* address) nogil
 
 
 cdef class Rows:
@@ -202,6 +206,8 @@ cdef class Rows:
         if self.id_strings.size() < <size_t>self.ids.size():
             self.id_strings.resize(self.ids.size(), NULL)
         for i in range(rows.shape[0]):
+            if i + AHEAD < rows.shape[0]:  # strings lie anywhere in memory: they are asked for before they are touched
+                prefetch(self.id_strings[self.row_id[rows[i + AHEAD]]])
             number = self.row_id[rows[i]]
             id = <object>self.id_strings[number] if self.id_strings[number] != NULL else self.new_id_string(number)
             Py_INCREF(id)

@@ -140,6 +140,9 @@ class Configurations {
         }
     }
 
+    // Where a runner begins behind several conditions at once, given as the states of the automaton there.
+    int32_t begin_behind(const int32_t* members, size_t number) { return begin_at(dfa.state_of(members, number)); }
+
     // How many conditions there are to look through in each_condition().
     int64_t conditions_of(int32_t config) {
         int64_t number = 0;

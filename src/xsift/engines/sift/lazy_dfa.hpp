@@ -184,6 +184,14 @@ class LazyDfa {
         return intern_state(loops_below(NONE));
     }
 
+    // The state that stands for some states of the automaton, all different.
+    int32_t state_of(const int32_t* members, size_t number) {
+        begin_set();
+        for (size_t i = 0; i < number; ++i) put(members[i]);
+        part_list.assign(1, intern_part());
+        return intern_state(loops_below(NONE));
+    }
+
     // All conditions that lead on from a part, ascending.
     struct ConditionList {
         const PartCondition* begin;

@@ -18,6 +18,7 @@ namespace xsift::sift {
 class Run : public Guide {
     static constexpr size_t BLOCK = 64;              // words of `bits` that are looked through together
     static constexpr int64_t FEW_PATTERNS = 4096;    // one document may match all of so many
+    static constexpr int32_t SEVERAL = -1;           // stands for many conditions at once
     static constexpr size_t MANY_HELD = 16;          // conditions of an element that are not looked up one by one
     static constexpr size_t MANY = 4;                // runners that do the same go on as one
     static constexpr size_t FIRST_COMPACTION = 4096;  // a list is rid of repetitions when it gets longer than this
@@ -54,8 +55,8 @@ class Run : public Guide {
         uint32_t names;                // likewise,
         int32_t branch_count;          // likewise
         int32_t origin;                // the place that it comes from: of the parent, or (condition) of the same element
-        int32_t condition;             // 0: it comes by the start tag
-        int32_t choice;                // which of those that the condition started
+        int32_t condition;             // 0: it comes by the start tag; SEVERAL: by many conditions
+        int32_t choice;                // which of those that the condition started; or the number of a set in `behind`
     };
 
     const TwigIndex* index;
@@ -71,7 +72,8 @@ class Run : public Guide {
     std::vector<Place> places;         // of all open elements, outermost first; place 0 is the document's
     struct Level {
         size_t places;                 // where those of an open element begin
-        int32_t runners;               // so many were open before it
+        int32_t runners;               // so many were open before it,
+        size_t sets;                   // and so many of `behind` in use
     };
     std::vector<Level> levels;         // the document's first
     std::vector<int32_t> symbols;      // of the open elements
@@ -95,7 +97,9 @@ class Run : public Guide {
     uint64_t start_round = 0;
     std::vector<uint64_t> held_at;     // by condition: when it held last, if there were many
     uint64_t held_round = 0;
-    std::vector<int32_t> leading;      // those that lead on from a place
+    std::vector<uint64_t> leading;     // pack(slot, state of the automaton) behind those that lead on from a place
+    std::vector<std::vector<int32_t>> behind;  // the states of the automaton where runners of open elements began
+    size_t sets_open = 0;              // so many of these are in use
 
     std::vector<uint64_t> bits;        // by key: matched in this document
     std::vector<uint8_t> blocks;       // by BLOCK words of `bits`: some are not zero
@@ -153,9 +157,10 @@ class Run : public Guide {
         ++document;
         symbols.clear();
         runners_open = 0;
+        sets_open = 0;
         new_runner();
         places.assign(1, Place{Configurations::FIRST, 0, 0, ALL_NAMES, 0, NONE, 0, 0});
-        levels.assign(1, Level{0, 1});
+        levels.assign(1, Level{0, 1, 0});
     }
 
     // Takes events. Returns whether every pattern is decided.
@@ -228,7 +233,10 @@ class Run : public Guide {
             for (size_t i = levels[level].places; i < end; ++i) {
                 Place& place = places[i];
                 const int32_t from = places[place.origin].config;
-                if (place.condition) {
+                if (place.condition == SEVERAL) {
+                    const std::vector<int32_t>& set = behind[place.choice];
+                    place.config = configurations.begin_behind(set.data(), set.size());
+                } else if (place.condition) {
                     configurations.behind_condition(from, place.condition, [&](Started started, int32_t number) {
                         if (number == place.choice) place.config = started.config;
                     });
@@ -308,7 +316,7 @@ class Run : public Guide {
         bound_cache();
         const size_t begin = levels.back().places, end = places.size();
         const uint32_t name = names_bit(symbol);
-        levels.push_back(Level{end, runners_open});
+        levels.push_back(Level{end, runners_open, sets_open});
         symbols.push_back(symbol);
         const bool several = end - begin > 1;
         ++elements;
@@ -385,7 +393,8 @@ class Run : public Guide {
     }
 
     // Of many conditions that hold (all thresholds above a number) few are asked for at an element: so it is looked through what
-    // is asked for. What conditions start is looked at next, for it may stand before further conditions.
+    // is asked for. What they lead to is one runner, for they would be many, and the same again for another such number. It is
+    // looked at next, for it may stand before further conditions.
     void take_many_conditions() {
         ++held_round;
         for (const int32_t condition : held) {
@@ -410,13 +419,18 @@ class Run : public Guide {
         configurations.each_condition(config, [&](int32_t slot, const PartCondition& at) {
             if (size_t(at.condition) >= held_at.size() || held_at[at.condition] != held_round) return;
             if (at.target == NONE) accept(runner, slot, at.code);
-            else if (leading.empty() || leading.back() != at.condition) leading.push_back(at.condition);
+            else leading.push_back(pack(slot, at.target));
         });
-        if (leading.size() > 1) {
-            std::sort(leading.begin(), leading.end());
-            leading.erase(std::unique(leading.begin(), leading.end()), leading.end());
+        std::sort(leading.begin(), leading.end());
+        for (size_t i = 0; i < leading.size();) {
+            if (sets_open == behind.size()) behind.emplace_back();
+            std::vector<int32_t>& set = behind[sets_open];
+            const int32_t slot = int32_t(leading[i] >> 32);
+            set.clear();
+            for (; i < leading.size() && int32_t(leading[i] >> 32) == slot; ++i) set.push_back(int32_t(uint32_t(leading[i])));
+            const int32_t begins = configurations.begin_behind(set.data(), set.size());
+            start(Started{slot, begins, NOTHING}, place, SEVERAL, int32_t(sets_open++));
         }
-        for (const int32_t condition : leading) take_condition(condition, place);
     }
 
     // What a leaf accepts is there.
@@ -463,6 +477,7 @@ class Run : public Guide {
             for (int32_t j = 0; j < places[i].branch_count; ++j) close_point(places[i].runner);
         places.resize(level.places);
         runners_open = level.runners;
+        sets_open = level.sets;
         levels.pop_back();
         symbols.pop_back();
     }
