@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN
+from xsift.experiments.results import DOES_NOT_HOLD, ENOUGH_ROUNDS, HOLDS, NOT_MEASURED, OPEN
 
 __all__ = ["papers_page"]
 
@@ -25,9 +25,10 @@ made from `results/` by `xsift experiment papers`; [experiments.md](experiments.
 is measured.
 
 Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of ten
-rounds is **open**. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it
-was published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left out of
-the run (`--budget`), or that a series could not be measured; the reports say which and why.
+rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle it. *Second*
+is the same claim on a second workload: documents and paths of NITF 2.5 as it was published, instead of the
+DTD that comes with xsift. *Not measured* says that the figure was left out of the run (`--budget`), or that
+a series could not be measured; the reports say which and why.
 """
 
 
@@ -101,7 +102,8 @@ def _verdict(claim: dict[str, Any]) -> str:
     state: str = claim["verdict"]
     if state == OPEN:
         return f"**open** ({claim['held_in']} of {claim['rounds']} rounds)"
-    return state
+    few = 1 < claim["rounds"] < ENOUGH_ROUNDS
+    return f"{state} ({claim['rounds']} rounds only)" if few else state
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False) -> str:

@@ -17,7 +17,7 @@ from xsift.experiments.rows import NotMeasured, Number, Row
 from xsift.experiments.store import Measured, Store
 from xsift.experiments.templates import Template
 
-__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Verdict"]
+__all__ = ["DOES_NOT_HOLD", "ENOUGH_ROUNDS", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Verdict"]
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
