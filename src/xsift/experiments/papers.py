@@ -6,6 +6,7 @@ It is made from what is kept in `results/` alone, so that it can be made again a
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,20 +16,21 @@ from xsift.experiments.results import DOES_NOT_HOLD, ENOUGH_ROUNDS, HOLDS, NOT_M
 
 __all__ = ["papers_page"]
 
+WIDTH = 100
 STATES = (HOLDS, DOES_NOT_HOLD, OPEN, NOT_MEASURED)
 ORDER = ("xtrie", "afilter", "predicate", "ifist", "bfilter", "peers")  # by year; ours last
 
 INTRODUCTION = """# The papers, measured
 
-What each paper is known for, what it measured, and what the same experiment gives here. This page is
-made from `results/` by `xsift experiment papers`; [experiments.md](experiments.md) says how everything
-is measured.
+What each paper is known for, what it measured, and what the same experiment gives here. This page
+is made from `results/` by `xsift experiment papers`; [experiments.md](experiments.md) says how
+everything is measured.
 
-Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of ten
-rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle it. *Second*
-is the same claim on a second workload: documents and paths of NITF 2.5 as it was published, instead of the
-DTD that comes with xsift. *Not measured* says that the figure was left out of the run (`--budget`), or that
-a series could not be measured; the reports say which and why.
+Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of
+ten rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle
+it. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it was
+published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left
+out of the run (`--budget`), or that a series could not be measured; the reports say which and why.
 """
 
 
@@ -63,13 +65,17 @@ def _summary(kept: dict[str, dict[str, Any]]) -> str:
 def _paper(name: str, kept: dict[str, Any], machine: dict[str, Any]) -> str:
     parts = [f'<a id="{name}"></a>\n\n## {kept["title"]}\n']
     if kept["paper"]:
-        parts.append(f"{kept['paper']}.\n")
-    parts.append(f"[The whole report](reports/{name}.html), measured {_when(machine)}.\n")
+        parts.append(_wrapped(f"{kept['paper']}."))
+    parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
     if kept["headlines"]:
         rows = [[one["says"], one["paper"], one["ours"], one["why"]] for one in kept["headlines"]]
         parts.append(_table(["what it is known for", "the paper", "here", "why they differ"], rows))
     parts.append(_claims(kept))
     return "\n".join(parts)
+
+
+def _wrapped(prose: str) -> str:
+    return textwrap.fill(prose, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _when(machine: dict[str, Any]) -> str:
