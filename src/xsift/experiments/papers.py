@@ -66,7 +66,10 @@ def _paper(name: str, kept: dict[str, Any], machine: dict[str, Any]) -> str:
     parts = [f'<a id="{name}"></a>\n\n## {kept["title"]}\n']
     if kept["paper"]:
         parts.append(_wrapped(f"{kept['paper']}."))
-    parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
+    if any(claim["verdict"] != NOT_MEASURED for claim in kept["claims"]):
+        parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
+    else:
+        parts.append("Nothing of it was measured at full scale yet.\n")
     if kept["headlines"]:
         rows = [[one["says"], one["paper"], one["ours"], one["why"]] for one in kept["headlines"]]
         parts.append(_table(["what it is known for", "the paper", "here", "why they differ"], rows))
