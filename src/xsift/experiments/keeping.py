@@ -108,4 +108,5 @@ def _claim(figure: Figure, verdict: Verdict) -> dict[str, Any]:
         "rounds": verdict.rounds,
         "held_in": verdict.rounds_held,
         "reason": verdict.reason,
+        "without": verdict.without,
     }

@@ -104,7 +104,8 @@ def _claims(kept: dict[str, Any]) -> str:
 
 
 def _reason(claim: dict[str, Any]) -> str:
-    return claim["reason"] if claim["verdict"] in (DOES_NOT_HOLD, OPEN) else ""
+    said = [f"{claim['without']}."] if claim["without"] else []
+    return " ".join([*said, claim["reason"]] if claim["verdict"] in (DOES_NOT_HOLD, OPEN) else said)
 
 
 def _verdict(claim: dict[str, Any]) -> str:
