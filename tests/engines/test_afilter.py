@@ -25,7 +25,7 @@ Q_ROOT = -1
 END = -1
 
 
-def deployments() -> Iterator[dict[str, Any]]:
+def deployments() -> Iterator[dict[str, object]]:
     """Every deployment with every kind of cache, from none to as large as it likes."""
     for deployment in DEPLOYMENTS:
         if deployment.startswith("nc"):

@@ -18,10 +18,10 @@ from typing import Any
 
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import as_csv
-from xsift.experiments.model import Figure
+from xsift.experiments.model import Figure, Headline
 from xsift.experiments.page import page
 from xsift.experiments.papers import papers_page
-from xsift.experiments.results import Results, Verdict
+from xsift.experiments.results import NOT_MEASURED, Results, Verdict
 from xsift.experiments.store import Store
 
 __all__ = ["keep", "write_papers"]
@@ -76,15 +76,7 @@ def _verdicts(results: Results) -> dict[str, Any]:
     experiment = results.experiment
     figures = {figure.id: figure for figure in experiment.figures}
     headlines = [
-        {
-            "says": one.says,
-            "figure": one.figure,
-            "paper": one.paper,
-            "ours": results.filled(figures[one.figure], one.ours),
-            "why": results.filled(figures[one.figure], one.why),
-        }
-        for one in experiment.headlines
-        if one.figure in figures
+        _headline(results, figures[one.figure], one) for one in experiment.headlines if one.figure in figures
     ]
     return {
         "title": experiment.title,
@@ -92,6 +84,17 @@ def _verdicts(results: Results) -> dict[str, Any]:
         "second": experiment.second.title if experiment.second else "",
         "headlines": headlines,
         "claims": [_claim(figure, verdict) for figure, verdict in results.all_verdicts()],
+    }
+
+
+def _headline(results: Results, figure: Figure, headline: Headline) -> dict[str, str]:
+    known = figure.measured_in not in results.figures_left_out()
+    return {
+        "says": headline.says,
+        "figure": figure.id,
+        "paper": headline.paper,
+        "ours": results.filled(figure, headline.ours) if known else NOT_MEASURED,
+        "why": results.filled(figure, headline.why) if known else "",
     }
 
 
@@ -105,4 +108,5 @@ def _claim(figure: Figure, verdict: Verdict) -> dict[str, Any]:
         "rounds": verdict.rounds,
         "held_in": verdict.rounds_held,
         "reason": verdict.reason,
+        "without": verdict.without,
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-__all__ = ["described", "load"]
+__all__ = ["cpu_seconds", "described", "load"]
 
 
 def described() -> dict[str, Any]:
@@ -30,6 +30,15 @@ def described() -> dict[str, Any]:
         "libxslt": ".".join(map(str, etree.LIBXSLT_VERSION)),
         "commit": _commit(),
     }
+
+
+def cpu_seconds(process: int) -> float | None:
+    """What a process has used so far; None where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def load() -> float:

@@ -264,6 +264,7 @@ def _claim(results: Results, figure: Figure, verdict: Verdict) -> str:
         element("div", _badge(verdict), element("span", text(verdict.rounds_text), kind="alike")),
         element("p", prose(claim.says)),
         element("div", text(claim.place), kind="place") if claim.place else "",
+        element("p", text(f"{verdict.without}."), kind="soft") if verdict.without else "",
         *(element("p", prose(paragraph), kind="why") for paragraph in _paragraphs(why)),
         reason,
         element("code", text(claim.check.text), kind="check"),

@@ -6,28 +6,31 @@ It is made from what is kept in `results/` alone, so that it can be made again a
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN
+from xsift.experiments.results import DOES_NOT_HOLD, ENOUGH_ROUNDS, HOLDS, NOT_MEASURED, OPEN
 
 __all__ = ["papers_page"]
 
+WIDTH = 100
 STATES = (HOLDS, DOES_NOT_HOLD, OPEN, NOT_MEASURED)
 ORDER = ("xtrie", "afilter", "predicate", "ifist", "bfilter", "peers")  # by year; ours last
 
 INTRODUCTION = """# The papers, measured
 
-What each paper is known for, what it measured, and what the same experiment gives here. This page is
-made from `results/` by `xsift experiment papers`; [experiments.md](experiments.md) says how everything
-is measured.
+What each paper is known for, what it measured, and what the same experiment gives here. This page
+is made from `results/` by `xsift experiment papers`; [experiments.md](experiments.md) says how
+everything is measured.
 
-Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of ten
-rounds is **open**. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it
-was published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left out of
-the run (`--budget`), or that a series could not be measured; the reports say which and why.
+Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of
+ten rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle
+it. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it was
+published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left
+out of the run (`--budget`), or that a series could not be measured; the reports say which and why.
 """
 
 
@@ -62,13 +65,20 @@ def _summary(kept: dict[str, dict[str, Any]]) -> str:
 def _paper(name: str, kept: dict[str, Any], machine: dict[str, Any]) -> str:
     parts = [f'<a id="{name}"></a>\n\n## {kept["title"]}\n']
     if kept["paper"]:
-        parts.append(f"{kept['paper']}.\n")
-    parts.append(f"[The whole report](reports/{name}.html), measured {_when(machine)}.\n")
+        parts.append(_wrapped(f"{kept['paper']}."))
+    if any(claim["verdict"] != NOT_MEASURED for claim in kept["claims"]):
+        parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
+    else:
+        parts.append("Nothing of it was measured at full scale yet.\n")
     if kept["headlines"]:
         rows = [[one["says"], one["paper"], one["ours"], one["why"]] for one in kept["headlines"]]
         parts.append(_table(["what it is known for", "the paper", "here", "why they differ"], rows))
     parts.append(_claims(kept))
     return "\n".join(parts)
+
+
+def _wrapped(prose: str) -> str:
+    return textwrap.fill(prose, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _when(machine: dict[str, Any]) -> str:
@@ -94,14 +104,16 @@ def _claims(kept: dict[str, Any]) -> str:
 
 
 def _reason(claim: dict[str, Any]) -> str:
-    return claim["reason"] if claim["verdict"] in (DOES_NOT_HOLD, OPEN) else ""
+    said = [f"{claim['without']}."] if claim["without"] else []
+    return " ".join([*said, claim["reason"]] if claim["verdict"] in (DOES_NOT_HOLD, OPEN) else said)
 
 
 def _verdict(claim: dict[str, Any]) -> str:
     state: str = claim["verdict"]
     if state == OPEN:
         return f"**open** ({claim['held_in']} of {claim['rounds']} rounds)"
-    return state
+    few = 1 < claim["rounds"] < ENOUGH_ROUNDS
+    return f"{state} ({claim['rounds']} rounds only)" if few else state
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False) -> str:

@@ -77,6 +77,8 @@ def _verdict(results: Results, figure: Figure, verdict: Verdict) -> list[str]:
     rounds = f", {verdict.rounds_text}" if verdict.rounds_text else ""
     unknown = f": {verdict.reason}" if verdict.state == NOT_MEASURED else ""
     lines = [f"  {MARKS.get(verdict.state, '?')} {verdict.state}{rounds}{unknown}: {verdict.claim.says}"]
+    if verdict.without:
+        lines.append(f"      {verdict.without}")
     if verdict.reason and not unknown:
         lines.append(f"      {verdict.reason}")
     lines += [f"      {expression} = {_value(results, figure, value)}" for expression, value in verdict.evidence]

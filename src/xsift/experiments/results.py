@@ -17,7 +17,7 @@ from xsift.experiments.rows import NotMeasured, Number, Row
 from xsift.experiments.store import Measured, Store
 from xsift.experiments.templates import Template
 
-__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Verdict"]
+__all__ = ["DOES_NOT_HOLD", "ENOUGH_ROUNDS", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Verdict"]
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
@@ -38,6 +38,7 @@ class Verdict:
     evidence: list[tuple[str, Number | Row]]
     rounds: int  # rounds in which the check was made on that round's numbers alone
     rounds_held: int  # of them, those in which it held
+    without: str = ""  # where a series that it names could not be measured
 
     @property
     def rounds_alike(self) -> int:
@@ -196,7 +197,16 @@ class Results:
         alike = held if holds else rounds - held
         state = OPEN if alike < SETTLED * rounds else HOLDS if holds else DOES_NOT_HOLD
         reason = claim.reason.filled(medians, values) if state in (DOES_NOT_HOLD, OPEN) else ""
-        return Verdict(claim, state, reason, self._evidence(figure, claim), rounds, held)
+        return Verdict(
+            claim, state, reason, self._evidence(figure, claim), rounds, held, self._without(figure, claim.check)
+        )
+
+    def _without(self, figure: Figure, check: Check) -> str:
+        places: dict[str, list[str]] = {}
+        for failure in self.failures(figure):
+            if failure.label in check.labels:
+                places.setdefault(failure.label, []).append(failure.x)
+        return "; ".join(f"{label} could not be measured at {', '.join(xs)}" for label, xs in places.items())
 
     def _check_sizes(self, figure: Figure, claim: Claim) -> None:
         """Raises NotMeasured if the claim's words are about a number of subscriptions that was scaled away."""

@@ -8,13 +8,12 @@ document gets an equal share of what it took. The CPU time is that of the whole 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from xsift.experiments import programs
+from xsift.experiments import machine, programs
 from xsift.experiments.subjects import Clock, Refused, Subject
 from xsift.experiments.workloads import Indices, Prepared
 
@@ -95,8 +94,7 @@ class SparkXPath(Subject):
 
     def _cpu_seconds(self) -> float:
         """What the Java process has used so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return machine.cpu_seconds(self.process) or 0.0
 
 
 def _literal(text: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.machine import cpu_seconds
 from xsift.experiments.peers import subject
 from xsift.experiments.plan import Entry, Point
 from xsift.experiments.subjects import Clock, Refused, Subject
@@ -34,6 +35,7 @@ MOST_PASSES = 200
 FEW_BUILDS = 3
 LONGEST_REBUILD = 1.0  # seconds; an index that takes longer is built once only
 QUICK_BUILD = 0.1  # seconds; an index that takes no longer is built anew for each round
+PATIENCE = 4.0  # times the limit on CPU time that a worker may take in wall time, as others may have the machine
 SCARCE = 0.04  # share of the machine's memory below which a worker that is still growing is ended
 
 
@@ -84,6 +86,9 @@ class Worker:
         self._process.join()
         self._pipe.close()
 
+    def _cpu_seconds(self) -> float:
+        return cpu_seconds(self._process.pid or 0) or 0.0
+
     def _ask(self, what: str) -> Any:
         try:
             self._pipe.send(what)
@@ -97,9 +102,10 @@ class Worker:
         return value
 
     def _wait(self, what: str) -> None:
-        started = monotonic()
+        started, cpu = monotonic(), self._cpu_seconds()
         while not self._pipe.poll(0.1):
-            if monotonic() - started > self.limit_seconds:
+            waited = monotonic() - started
+            if max(self._cpu_seconds() - cpu, waited / PATIENCE) > self.limit_seconds:
                 self.close()
                 raise Failed(f"{what} took longer than {self.limit_seconds:g} s: set 'until', or fewer documents")
             if available_share() < SCARCE:
