@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import xsift
 from tests.console.conftest import go
 
 
-def documents(page: Page):  # type: ignore[no-untyped-def]
+def documents(page: Page) -> Locator:
     return page.get_by_role("region", name="Documents coming in")
 
 

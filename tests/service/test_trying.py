@@ -109,7 +109,7 @@ def pages(http: httpx.Client, most: int, **query: str) -> list[str]:
     found: list[str] = []
     after = None
     while True:
-        params = {"most": most, **query, **({"after": after} if after else {})}
+        params: dict[str, Any] = {"most": most, **query, **({"after": after} if after else {})}
         page = http.get("/subscriptions", params=params).json()
         assert len(page["items"]) <= most
         found += [item["id"] for item in page["items"]]
