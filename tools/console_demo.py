@@ -68,6 +68,7 @@ class ConsoleDemo:
         self._random = random.Random(7)
         self._documents = 0
         self._stopped = threading.Event()
+        self._publisher: threading.Thread | None = None
         self.url = ""
 
     def __enter__(self) -> ConsoleDemo:
@@ -92,8 +93,7 @@ class ConsoleDemo:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped.set()
-        time.sleep(0.5)  # what is being published is
+        self.stop_publishing()
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(60)
         self._sink.shutdown()
@@ -137,7 +137,8 @@ class ConsoleDemo:
 
     def go_on_beside(self) -> None:
         """The same beside whatever else is done, until the end."""
-        threading.Thread(target=self.go_on, args=[float("inf")], daemon=True).start()
+        self._publisher = threading.Thread(target=self.go_on, args=[float("inf")])
+        self._publisher.start()
 
     def repair_webhook(self) -> None:
         """From now on the webhook takes what it is sent."""
@@ -146,7 +147,8 @@ class ConsoleDemo:
     def stop_publishing(self) -> None:
         """Ends `go_on`."""
         self._stopped.set()
-        time.sleep(1)
+        if self._publisher is not None:
+            self._publisher.join()
 
     def close_the_door(self) -> None:
         """Makes a key: from now on everybody needs one."""
