@@ -47,13 +47,13 @@ CAC, CBC = f"{UBL}CommonAggregateComponents-2", f"{UBL}CommonBasicComponents-2"
 
 
 class Sink(http.server.BaseHTTPRequestHandler):
-    """A webhook that fails until it is told not to."""
+    """Webhooks: one takes all, the other one fails until it is told not to."""
 
     fails = True
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
-        self.send_response(503 if Sink.fails else 204)
+        self.send_response(503 if Sink.fails and self.path == "/hook" else 204)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -67,6 +67,8 @@ class ConsoleDemo:
         self._folder, self._port = folder, port
         self._random = random.Random(7)
         self._documents = 0
+        self._stopped = threading.Event()
+        self._publisher: threading.Thread | None = None
         self.url = ""
 
     def __enter__(self) -> ConsoleDemo:
@@ -91,6 +93,7 @@ class ConsoleDemo:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop_publishing()
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(60)
         self._sink.shutdown()
@@ -111,8 +114,10 @@ class ConsoleDemo:
             with xsift.Client(self.url, owner=owner) as client:
                 client.add_many(list(_subscriptions(owner)))
                 if owner == "accounts":
-                    hook = f"http://127.0.0.1:{self._sink.server_port}/hook"
-                    client.put_subscriber("ledger", kind="webhook", url=hook)
+                    sink = f"http://127.0.0.1:{self._sink.server_port}"
+                    client.put_subscriber("ledger", kind="webhook", url=f"{sink}/hook")
+                    client.put_subscriber("archive", kind="webhook", url=f"{sink}/archive")
+                    client.add("everything", "/*", subscriber="archive")
                     client.add(
                         "large-invoices", "//cbc:PayableAmount[. > 480]", namespaces={"cbc": CBC}, subscriber="ledger"
                     )
@@ -126,13 +131,24 @@ class ConsoleDemo:
     def go_on(self, seconds: float) -> None:
         """Publishes for some seconds, a few documents each."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and not self._stopped.is_set():
             self.publish(self._random.randint(1, 4))
-            time.sleep(0.25)
+            self._stopped.wait(0.25)
+
+    def go_on_beside(self) -> None:
+        """The same beside whatever else is done, until the end."""
+        self._publisher = threading.Thread(target=self.go_on, args=[float("inf")])
+        self._publisher.start()
 
     def repair_webhook(self) -> None:
         """From now on the webhook takes what it is sent."""
         Sink.fails = False
+
+    def stop_publishing(self) -> None:
+        """Ends `go_on`."""
+        self._stopped.set()
+        if self._publisher is not None:
+            self._publisher.join()
 
     def close_the_door(self) -> None:
         """Makes a key: from now on everybody needs one."""

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,11 +31,13 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     with ConsoleDemo(Path("build/console-pictures")) as demo, sync_playwright() as playwright:
         demo.fill()
-        demo.go_on(25)
+        demo.go_on_beside()
+        time.sleep(25)
         browser = launch(playwright)
         inside = [screen for screen in options.only if screen != "signin"]
         take(browser, demo, inside, options.folder)
         if "signin" in options.only:
+            demo.stop_publishing()
             demo.close_the_door()
             take(browser, demo, ["signin"], options.folder)
 
@@ -44,7 +49,10 @@ def take(browser: Browser, demo: ConsoleDemo, screens: Sequence[str], folder: Pa
             page = open_page(browser, demo.url, width, height, scheme)
             for screen in screens:
                 prepare(page, demo, screen)
-                page.screenshot(path=folder / f"console-{screen}-{width}-{scheme}.png")
+                path = folder / f"console-{screen}-{width}-{scheme}.png"
+                page.screenshot(path=path)
+                if shutil.which("pngquant"):  # a third of the size
+                    subprocess.run(["pngquant", "--force", "--output", path, "64", path], check=True)
             page.context.close()
 
 
@@ -94,7 +102,7 @@ def prepare(page: Page, demo: ConsoleDemo, screen: str) -> None:
             page.wait_for_selector(".history li")
         case "live":
             page.get_by_label("Subscriber", exact=True).select_option(label="default / default")
-            demo.go_on(3)
+            page.wait_for_selector(".delivery")
             page.locator(".feed .broken summary").first.click()
             page.wait_for_selector(".feed .more pre")
         case "engine":

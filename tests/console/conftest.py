@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, expect, sync_playwright
@@ -14,6 +15,7 @@ from tests.service.conftest import SETTINGS
 from tests.service.running import RunningServer, running
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+Scheme = Literal["light", "dark"]
 WAIT_MILLISECONDS = 30_000  # the machine may have others to serve
 expect.set_options(timeout=WAIT_MILLISECONDS)
 
@@ -49,18 +51,18 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     complaints: list[str] = []
     expected: list[str] = []
 
-    def open(url: str, width: int = 1400, height: int = 900, scheme: str = "light", expect: str = "") -> Page:
+    def open(url: str, width: int = 1400, height: int = 900, scheme: Scheme = "light", expect: str = "") -> Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         context.set_default_timeout(WAIT_MILLISECONDS)
         contexts.append(context)
         page = context.new_page()
         if expect:
             expected.append(expect)
-        page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+        page.on("console", lambda message: complaints.extend([message.text] if message.type == "error" else []))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
         origin = url.split("/#")[0].rstrip("/")
-        page.on("request", lambda request: request.url.startswith(origin) or complaints.append(request.url))
+        page.on("request", lambda asked: complaints.extend([] if asked.url.startswith(origin) else [asked.url]))
         page.goto(url)
         return page
 

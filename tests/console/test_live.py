@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import xsift
 from tests.console.conftest import go
 
 
-def documents(page: Page):  # type: ignore[no-untyped-def]
+def documents(page: Page) -> Locator:
     return page.get_by_role("region", name="Documents coming in")
 
 
@@ -21,8 +21,8 @@ def test_documents_come_in_and_broken_ones_show_their_error(page: Page, client: 
     expect(row).to_contain_text("1 match → 1 subscriber")
     expect(page.locator(".tiles")).to_contain_text("documents a second")
     with pytest.raises(xsift.DocumentError, match="line 3"):
-        client.publish("<live>\n <deep>\n  text</live>", label="a broken one")
-    broken = documents(page).locator("li.broken", has_text="a broken one")
+        client.publish("<live>\n <deep>\n  text</live>", label="a mangled one")
+    broken = documents(page).locator("li.broken", has_text="a mangled one")
     expect(broken).to_contain_text("does not match <deep>")
     broken.locator("summary").click()
     lines = broken.locator("pre").inner_text().split("\n")

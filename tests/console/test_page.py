@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import resources
-from pathlib import Path
 
-import axe_playwright_python
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,7 +13,7 @@ import xsift
 from tests.console.conftest import go, paste, write
 from tests.service.running import RunningServer
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 HOSTILE = """<html xmlns="http://www.w3.org/1999/xhtml">
   <script>window.hacked = 1; alert(1)</script>
   <body onload="window.hacked = 2"><img src="x" onerror="window.hacked = 3"/>

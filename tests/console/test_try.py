@@ -46,6 +46,17 @@ def test_what_it_selects_is_marked_exactly(page: Page, xpath: str, text: str) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("xpath", "text"), [("//p/text()[2]", "c"), ("//comment()[2]", "<!--2-->"), ("//b/@*", 'k="1"')]
+)
+def test_nodes_that_are_no_elements_are_marked_alone(page: Page, xpath: str, text: str) -> None:
+    paste(page, '<r><p>a<b k="1"/>c<!--1--><!--2--></p></r>')
+    write(page, xpath)
+    page.wait_for_function(
+        "text => [...document.querySelectorAll('.row .m')].map(e => e.textContent).join('') === text", arg=text
+    )
+
+
 def test_what_is_evaluated_is_told_apart(page: Page) -> None:
     write(page, "//p[count(../p) = 2]")
     verdict(page, "Selects 2 nodes")

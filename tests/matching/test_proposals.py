@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from lxml import etree
@@ -101,12 +102,12 @@ def test_each_selects_what_was_pointed_at_and_as_many_as_it_says(seed: int) -> N
     outline = Outline(xsift.Document(xml))
     for number in choose.sample(range(len(elements)), min(4, len(elements))):
         node = elements[number]
-        written = [None, *(_written(node, name) for name in node.attrib)]
+        written = [None, *(_written(node, str(name)) for name in node.attrib)]
         for attribute in written:
             proposals, namespaces = outline.propose(number + 1, attribute)
             assert proposals
             for proposal in proposals:
-                found = root.getroottree().xpath(proposal.xpath, namespaces=namespaces)
+                found: Any = root.getroottree().xpath(proposal.xpath, namespaces=namespaces)
                 assert len(found) == proposal.selects, (xml, proposal)
                 owners = [item if isinstance(item, etree._Element) else item.getparent() for item in found]
                 assert node in owners, (xml, proposal)

@@ -1,4 +1,4 @@
-"""What the console asks, over HTTP: trying, proposing, lists that are sorted, the last minutes, a look at a stream."""
+"""What the console asks, over HTTP: trying, proposing, sorted lists, the last minutes, a look at a stream."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, until
 
 NEWS = "<news><title>Zürich 𝒳</title><title>Lima</title></news>"
+COSTLY = "<r>" + "<a b='1'/>" * 5000 + "</r>"
 
 
 def tried(http: httpx.Client, xpath: str, xml: str = NEWS, **more: Any) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def test_an_expression_is_tried(http: httpx.Client) -> None:
     assert (told["matched"], told["selects"]) == (True, 1)
     start, end, path = told["nodes"][0]
     assert in_browser(NEWS, start, end) == "<title>Lima</title>"
-    assert path == "/news/title"
+    assert path == "/news/title[2]"
     steps = told["patterns"][0]["steps"]
     assert [(step["found"], step["satisfied"]) for step in steps] == [(2, 1), (2, 1)]
     assert "namespaces" not in told
@@ -53,7 +54,7 @@ def test_an_expression_that_is_wrong_and_a_document_that_is(http: httpx.Client) 
         assert told["document_error"]["code"] == "tag-mismatch"
         assert in_browser(broken, told["document_error"]["place"], 99).startswith(("</c>", "c>"))
     assert tried(http, "//a", "no document")["document_error"]["code"] == "not-a-document"
-    assert tried(http, "//a[. = //a/following::a/@b]", f"<r>{'<a b="1"/>' * 5000}</r>")["failure"]["code"]
+    assert tried(http, "//a[. = //a/following::a/@b]", COSTLY)["failure"]["code"]
 
 
 def test_namespaces_are_told_when_a_name_is_not_found(http: httpx.Client) -> None:
@@ -103,12 +104,15 @@ def test_the_preview_tells_which(client: xsift.Client, http: httpx.Client) -> No
     assert told["ids"] == [told["caught"][0]["id"]]
 
 
-def pages(http: httpx.Client, most: int, **query: str) -> list[list[str]]:
-    found, after = [], None
+def pages(http: httpx.Client, most: int, **query: str) -> list[str]:
+    """The ids of all pages."""
+    found: list[str] = []
+    after = None
     while True:
-        params = {"most": most, **query, **({"after": after} if after else {})}
+        params: dict[str, Any] = {"most": most, **query, **({"after": after} if after else {})}
         page = http.get("/subscriptions", params=params).json()
-        found.append([item["id"] for item in page["items"]])
+        assert len(page["items"]) <= most
+        found += [item["id"] for item in page["items"]]
         after = page["next"]
         if after is None:
             return found
@@ -123,13 +127,13 @@ def test_lists_are_sorted_and_counted(client: xsift.Client, http: httpx.Client) 
         client.publish("<n5/>")
     client.publish("<r><n5/><n3/></r>")
     every = [f"s{number}" for number in range(7)]
-    assert sum(pages(http, 3), []) == every
-    assert sum(pages(http, 2, sort="changed"), [])[0] == "s2"
-    assert sorted(sum(pages(http, 2, sort="changed"), [])) == every
+    assert pages(http, 3) == every
+    assert pages(http, 2, sort="changed")[0] == "s2"
+    assert sorted(pages(http, 2, sort="changed")) == every
     for most in (1, 2, 3, 100):
-        assert sum(pages(http, most, sort="matches"), []) == ["s5", "s3", "s0", "s1", "s2", "s4", "s6"], most
-    assert sum(pages(http, 2, sort="matches", label="odd=0"), []) == ["s0", "s2", "s4", "s6"]
-    assert sum(pages(http, 3, sort="failures"), []) == every
+        assert pages(http, most, sort="matches") == ["s5", "s3", "s0", "s1", "s2", "s4", "s6"], most
+    assert pages(http, 2, sort="matches", label="odd=0") == ["s0", "s4", "s6"]
+    assert pages(http, 3, sort="failures") == every
     counted = http.get("/subscriptions", params={"count": "true", "label": "odd=1", "most": 1}).json()
     assert (counted["total"], len(counted["items"])) == (3, 1)
     assert http.get("/subscriptions", params={"count": "true", "subscriber": "nobody"}).json()["total"] == 0
@@ -144,7 +148,7 @@ def test_lists_are_sorted_and_counted(client: xsift.Client, http: httpx.Client) 
 
 def test_a_subscription_says_why_it_failed(client: xsift.Client, http: httpx.Client) -> None:
     client.add("costly", "//a[. = //a/following::a/@b]")
-    published = client.publish(f"<r>{'<a b="1"/>' * 5000}</r>")
+    published = client.publish(COSTLY)
     told = client.get("costly")
     assert (told["failures"], told["last_failure"]["document"]) == (1, published.id)
     assert told["last_failure"]["code"] == "too-many-steps"

@@ -77,7 +77,7 @@ export class DocumentView {
 
   /** Where an attribute, text or comment is: the server tells the element that has it. */
   exactly(start, path) {
-    const step = path.slice(path.lastIndexOf('/') + 1);
+    const [, step, which] = /([^/]*?)(?:\[(\d+)\])?$/.exec(path);
     if (!this.scan || !/^@|\)$/.test(step)) return null;
     const token = this.scan.tokenAt(start);
     if (token < 0 || this.scan.kinds[token] !== START) return null;
@@ -86,8 +86,8 @@ export class DocumentView {
       const found = this.scan.tag(token).attributes.filter(({ name }) => name === step.slice(1) || name.split(':').pop() === local);
       return found.length ? [[found[0].start, found[0].end]] : null;
     }
-    if (step === 'text()') return this.scan.ownText(start);
-    return this.scan.ownTokens(start, step === 'comment()' ? COMMENT : INSTRUCTION);
+    const found = step === 'text()' ? this.scan.ownText(start) : this.scan.ownTokens(start, step === 'comment()' ? COMMENT : INSTRUCTION);
+    return which && found.length >= which ? [found[which - 1]] : found;
   }
 
   /** Shows an error in its place, below its row. */
