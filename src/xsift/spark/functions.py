@@ -41,7 +41,7 @@ def register_functions(
     null if it is broken. `table_function(TABLE(documents), xml => 'xml', kind => 'matches')` gives what
     match_documents gives. Other options are those of compile_subscriptions. To change the set, register again."""
     from pyspark.sql.functions import udtf
-    from pyspark.sql.pandas.functions import arrow_udf  # type: ignore[attr-defined]
+    from pyspark.sql.pandas import functions as arrow_functions
 
     compiled = compile_subscriptions(spark, subscriptions, **options)
     task = compiled.task(xml="xml", output="matches", keep_xml=False, on_error="keep", limits=limits or Limits())
@@ -51,6 +51,7 @@ def register_functions(
         return pa.concat_arrays([found["matches"] for found in task(iter([batch]))])
 
     matches.__annotations__ = {"xml": pa.Array, "return": pa.Array}
+    arrow_udf: Any = arrow_functions.arrow_udf
     made: Any = arrow_udf(matches, "array<string>")
     spark.udf.register(function, made)
     table: Any = udtf(_table_function(task))
