@@ -1,8 +1,8 @@
 """Many subscriptions on a small cluster: `python -m benchmarks.scaling SUBSCRIPTIONS EACH [SHARDS]`.
 
 Makes so many subscriptions (EACH people have the same one), compiles them on the executors of a `local-cluster[2,1]`
-into files, matches NITF documents, and compares a sample with the library. Tells seconds, the memory of the driver, the
-size of the index and how much of it two executors share, and how many shards documents visit. The numbers in
+into files, matches NITF documents, and compares a sample with the library. Tells seconds, the memory of the driver,
+the size of the index and how much of it two executors share, and how many shards documents visit. The numbers in
 docs/scaling.md are from it; `benchmarks/scaling_plot.py` draws them.
 """
 
