@@ -191,9 +191,8 @@ def main(arguments: list[str]) -> None:
     print(by)
     for point in points:
         told = by.document_us + by.expression_us * point["expressions"]
-        print(
-            f"{point['expressions']:>9,} expressions: {point['document_us']:.0f} us a document, {told:.0f} by the model"
-        )
+        us = point["document_us"]
+        print(f"{point['expressions']:>9,} expressions: {us:.0f} us a document, {told:.0f} by the model")
     visited = points[-1]["visited"]
     print("\n| subscriptions | machines | compile | fetch | index | shards | documents a second |\n|" + " --- |" * 7)
     for subscriptions in (1e6, 1e7, 1e8):

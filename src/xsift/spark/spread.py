@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sql
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from xsift.spark.answers import BATCH_BYTES, ERROR_TYPE, bytes_of_rows, error_column, slices
-from xsift.spark.columns import ADDED, Columns
+from xsift.spark.columns import ERROR_SCHEMA, Columns
 from xsift.spark.worker import LISTED, Task
 
 if TYPE_CHECKING:
@@ -44,14 +44,8 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     xml = next(field for field in documents.schema.fields if field.name == columns.xml)
     merged = task.output in LISTED
     carried = StructType(list(columns.carried))
-    travelling = _schema(
-        ("target", "int"),
-        ("shard", "int"),
-        ("key", "binary"),
-        ("first", "boolean"),
-        ("label", "string"),
-        ("error", ADDED["matches"]["error"]),
-    )
+    travelling = StructType().add("target", "int").add("shard", "int").add("key", "binary").add("first", "boolean")
+    travelling.add("label", "string").add("error", ERROR_SCHEMA)
     travelling.add("xml", xml.dataType)
     home = StructType().add("missing", "boolean")
     if carried.fields:
@@ -63,18 +57,11 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     pairs = zip(columns.names, columns.added, strict=True)
     added = StructType([StructField(name, field.dataType) for name, field in pairs])
     if merged:
-        answered = _schema(("key", "binary"), ("shard", "int")).add("home", home)
+        answered = StructType().add("key", "binary").add("shard", "int").add("home", home)
         found = placed.mapInArrow(on_shards, StructType([*answered.fields, *added.fields]))
         return _merged(found, columns, task.output, bool(carried.fields))
     found = placed.mapInArrow(on_shards, StructType([*StructType().add("home", home).fields, *added.fields]))
     return found.select(*_final(columns, bool(carried.fields)))
-
-
-def _schema(*fields: tuple[str, str]) -> StructType:
-    schema = StructType()
-    for name, kind in fields:
-        schema.add(name, DataType.fromDDL(kind))
-    return schema
 
 
 def _final(columns: Columns, has_columns: bool) -> list[Any]:
