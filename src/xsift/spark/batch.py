@@ -33,7 +33,7 @@ __all__ = ["choose_batch_size", "map_documents", "match_documents", "match_with"
 logger = logging.getLogger("xsift.spark")
 
 BATCH_SETTING, BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch", "4m"
-SAMPLE_DOCUMENTS = 300
+SAMPLE_DOCUMENTS = 600
 TASKS_SETTING, TASKS_DEFAULT, TASKS_A_CORE = "spark.sql.shuffle.partitions", "200", 4
 
 

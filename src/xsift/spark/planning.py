@@ -33,6 +33,9 @@ __all__ = ["Routes", "plan_routes"]
 
 MOST_KEYS = 200_000  # that the driver and every worker hold; with more, attribute values are no keys
 SAMPLE_EXPRESSIONS = 50_000
+# Values are many, each rare, and together not: a part that is full of them is visited by most documents. One is taken
+# where every name that an expression requires is in nearly every document.
+VALUE_PENALTY = 0.9
 SLOTS = 64  # into which the expressions of one key are divided, if they go to several parts
 
 Flags = npt.NDArray[np.bool_]
@@ -218,7 +221,9 @@ class _KeyOf:
         """The keys, and the place of the rarest of each expression; -1 for none."""
         required = required_keys(made, values=self.values)
         chosen = np.full(len(made), -1, dtype=np.int64)
-        rarity = np.array([self.expected.get(key, 0.0) for key in required.keys])
+        rarity = np.array(
+            [self.expected.get(key, 0.0) + VALUE_PENALTY * key.startswith("@") for key in required.keys]
+        )
         order = np.lexsort((required.places, rarity[required.places], required.rows))
         rows = required.rows[order]
         first = np.concatenate([[True], rows[1:] != rows[:-1]])[: len(rows)]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sql
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, StringType, StructField, StructType
 
 from xsift.spark.answers import BATCH_BYTES, ERROR_TYPE, bytes_of_rows, error_column, slices
 from xsift.spark.columns import ERROR_SCHEMA, Columns
@@ -35,6 +35,14 @@ __all__ = ["match_on_shards"]
 HOME = -1  # the number of the shard of rows that only carry the other columns
 KEY_BYTES = 16
 NO_DOCUMENT = b""  # the key of a null
+TRAVELLING = (
+    StructField("target", IntegerType()),
+    StructField("shard", IntegerType()),
+    StructField("key", BinaryType()),
+    StructField("first", BooleanType()),
+    StructField("label", StringType()),
+    StructField("error", ERROR_SCHEMA),
+)
 
 
 def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: int) -> DataFrame:
@@ -44,10 +52,9 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     xml = next(field for field in documents.schema.fields if field.name == columns.xml)
     merged = task.output in LISTED
     carried = StructType(list(columns.carried))
-    travelling = StructType().add("target", "int").add("shard", "int").add("key", "binary").add("first", "boolean")
-    travelling.add("label", "string").add("error", ERROR_SCHEMA)
+    travelling = StructType([*TRAVELLING])
     travelling.add("xml", xml.dataType)
-    home = StructType().add("missing", "boolean")
+    home = StructType().add("missing", BooleanType())
     if carried.fields:
         home.add("columns", carried)
     travelling.add("home", home)
@@ -57,7 +64,7 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     pairs = zip(columns.names, columns.added, strict=True)
     added = StructType([StructField(name, field.dataType) for name, field in pairs])
     if merged:
-        answered = StructType().add("key", "binary").add("shard", "int").add("home", home)
+        answered = StructType().add("key", BinaryType()).add("shard", IntegerType()).add("home", home)
         found = placed.mapInArrow(on_shards, StructType([*answered.fields, *added.fields]))
         return _merged(found, columns, task.output, bool(carried.fields))
     found = placed.mapInArrow(on_shards, StructType([*StructType().add("home", home).fields, *added.fields]))
