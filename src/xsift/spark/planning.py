@@ -36,6 +36,7 @@ SAMPLE_EXPRESSIONS = 50_000
 # Values are many, each rare, and together not: a part that is full of them is visited by most documents. One is taken
 # where every name that an expression requires is in nearly every document.
 VALUE_PENALTY = 0.9
+SLACK = 0.1  # by which a part may be larger or smaller than the others
 SLOTS = 64  # into which the expressions of one key are divided, if they go to several parts
 
 Flags = npt.NDArray[np.bool_]
@@ -133,23 +134,24 @@ def packed(has: Flags, weights: npt.NDArray[np.float64], parts: int) -> list[lis
     capacity = left.sum() / parts
     shares: list[list[tuple[int, float]]] = [[] for _ in weights]
     waiting = np.flatnonzero(left > 0)
+    slack = capacity * SLACK
     for number in range(parts):
         room = capacity if number < parts - 1 else np.inf
         covered = np.zeros(len(has), dtype=bool)
-        while room > 1e-9 and len(waiting):
+        while len(waiting):
             new = (has[:, waiting] & ~covered[:, None]).sum(axis=0) if len(has) else np.zeros(len(waiting))
-            place = int(np.argmin(new / np.minimum(left[waiting], room)))
-            free = np.flatnonzero(new == 0)
-            chosen = waiting[free] if len(free) else waiting[place : place + 1]
-            for key in chosen.tolist():
-                taken = min(room, left[key])
-                if taken <= 0:
-                    break
-                covered |= has[:, key] if len(has) else covered
-                shares[key].append((number, taken))
-                left[key] -= taken
-                room -= taken
+            key = int(waiting[np.argmin(new / np.minimum(left[waiting], max(room, slack)))])
+            whole = left[key] <= room + slack
+            if not whole and room <= slack:  # a sliver of a key would have documents visit one part more
+                break
+            taken = left[key] if whole else room
+            covered |= has[:, key]
+            shares[key].append((number, float(taken)))
+            left[key] -= taken
+            room -= taken
             waiting = waiting[left[waiting] > 1e-9]
+            if room <= 0:
+                break
     return [_slots(them) for them in shares]
 
 
