@@ -26,7 +26,10 @@ def test_keys() -> None:
         "//p[@type='x']/n:q": {"p", "{urn:n/x}q", "@type = 'x'"},
         "true()": set(),
         "//a[position()=2]": {"a"},
-        "//a[@n = 3]": {"a"},
+        "//a[@n = 3]": {"a", "@n = 3"},
+        "//a[@n != 3]": {"a"},
+        "//a[@n = 1 div 0]": {"a"},
+        "//a[not(@n = 3)]": {"a"},
     }
     made = xsift.Subscriptions(namespaces={"n": "urn:n/x"})
     made.add_many(list(zip(map(str, range(len(texts))), texts, strict=True)))

@@ -49,7 +49,7 @@ def running(program: str, *arguments: str, log: Path) -> Iterator[subprocess.Pop
         process.wait()
 
 
-@pytest.mark.parametrize("program", ["connect", "cluster"])
+@pytest.mark.parametrize("program", ["connect", "cluster", "archive"])
 def test_program(program: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with running(program, str(tmp_path), log=log) as process:

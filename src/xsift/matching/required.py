@@ -6,6 +6,7 @@ said here is necessary and never sufficient. It is read from the patterns that r
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,9 +83,13 @@ def _nodes(blob: npt.NDArray[np.uint8], ends: Numbers, symbols: Symbols, values:
 
 
 def _is_value(key: bytes) -> bool:
-    """Whether a symbol is an attribute without a namespace that equals a string."""
-    if key[:1] != b"C" or key[1:9] != b"\x00\x00\x00\x01\x00\x00\x00\x00" or SEPARATOR.encode() in key:
+    """Whether a symbol is an attribute without a namespace that equals a string or a usual number (condition.hpp has
+    the layout)."""
+    if key[:1] != b"C" or key[1:5] != b"\x00\x00\x00\x01" or key[6:7] != b"\x00" or SEPARATOR.encode() in key:
         return False
+    if key[5]:
+        number = abs(float(struct.unpack_from("<d", key, 7)[0]))
+        return number == 0 or 1e-3 <= number < 1e9
     return not (b"'" in key and b'"' in key)
 
 

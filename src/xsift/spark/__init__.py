@@ -5,7 +5,10 @@ one worker holds.
 
 - `batch.py`: match_documents; `columns.py` what it reads and gives. `compiled.py`: subscriptions, compiled and
   shipped. `worker.py`: what runs in the Python workers; `answers.py` the Arrow batches that they give.
-- `spread.py`: sets in shards; `routing.py` which of them a document must visit.
+- `compile_job.py`: large sets, compiled on executors: `building.py` into files on storage, `subscribers.py` who
+  subscribed to each expression, `planning.py` which part an expression belongs to.
+- `spread.py`: sets in shards; `routing.py` which of them a document must visit. `memory.py`: what workers may hold.
+- `functions.py`: the same in SQL.
 - `stream.py`: match_stream. `live.py` follows a subscription table (xsift.tables), `indexes.py` has what it compiled
   where workers find it, `notes.py` which version each micro-batch used, `progress.py` what it did.
 - `sinks.py`, `delta_sink.py`, `kafka_sink.py`: where matches go.
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from xsift.spark.columns import match_schema
     from xsift.spark.compiled import Compiled, compile_subscriptions
     from xsift.spark.delta_sink import DeltaSink
+    from xsift.spark.functions import register_functions
     from xsift.spark.kafka import KafkaSource
     from xsift.spark.kafka_sink import KafkaSink
     from xsift.spark.notes import versions_used
@@ -58,6 +62,7 @@ __all__ = [
     "match_stream",
     "progress_of",
     "read_records",
+    "register_functions",
     "register_sources",
     "versions_used",
 ]
@@ -68,6 +73,7 @@ _PLACES = {
     "Compiled": "compiled",
     "compile_subscriptions": "compiled",
     "DeltaSink": "delta_sink",
+    "register_functions": "functions",
     "KafkaSource": "kafka",
     "KafkaSink": "kafka_sink",
     "versions_used": "notes",

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql.types import StructField, StructType
 
 from xsift.matching import Limits, Residuals
@@ -33,7 +34,7 @@ __all__ = ["choose_batch_size", "map_documents", "match_documents", "match_with"
 logger = logging.getLogger("xsift.spark")
 
 BATCH_SETTING, BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch", "4m"
-SAMPLE_DOCUMENTS = 300
+SAMPLE_DOCUMENTS = 600
 TASKS_SETTING, TASKS_DEFAULT, TASKS_A_CORE = "spark.sql.shuffle.partitions", "200", 4
 
 
@@ -163,9 +164,13 @@ def _sample(documents: DataFrame, columns: Columns) -> pa.Array:
 def choose_batch_size(spark: SparkSession) -> None:
     """Spark's Arrow batches of 64 MB fall out of every cache on their way to Python; 4 MB are two to three times as
     fast. A value that the user chose stays."""
-    if BATCH_SETTING not in spark.conf.getAll:
+    if BATCH_SETTING in spark.conf.getAll:
+        return
+    try:
         spark.conf.set(BATCH_SETTING, BATCH_BYTES)
         logger.info("%s set to %s for this session", BATCH_SETTING, BATCH_BYTES)
+    except PySparkException:  # a declarative pipeline: settings are those of its specification
+        logger.info("%s stays as it is; %s would be faster", BATCH_SETTING, BATCH_BYTES)
 
 
 def _tasks(spark: SparkSession) -> int:

@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from pyspark.sql.types import BinaryType, CharType, DataType, StringType, StructField, StructType, VarcharType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    CharType,
+    DataType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from xsift.errors import XsiftError
 
@@ -19,17 +29,27 @@ if TYPE_CHECKING:
 __all__ = ["ERROR_SCHEMA", "Columns", "Output", "match_schema"]
 
 Output = Literal["matches", "rows", "nodes", "expressions"]
-ERROR_SCHEMA = "struct<code: string, message: string, line: int, column: int>"
-FAILURES_SCHEMA = "array<struct<subscription: string, code: string, message: string>>"
-ADDED: dict[str, dict[str, str]] = {
-    "matches": {"matches": "array<string>", "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA},
-    "expressions": {"expressions": "array<string>", "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA},
-    "rows": {"subscription": "string", "error": ERROR_SCHEMA},
+STRINGS = ArrayType(StringType())
+ERROR_SCHEMA = StructType(
+    [
+        StructField("code", StringType()),
+        StructField("message", StringType()),
+        StructField("line", IntegerType()),
+        StructField("column", IntegerType()),
+    ]
+)
+FAILURES_SCHEMA = ArrayType(
+    StructType([StructField(name, StringType()) for name in ("subscription", "code", "message")])
+)
+ADDED: dict[str, dict[str, DataType]] = {  # made without DDL: workers have no JVM to parse it
+    "matches": {"matches": STRINGS, "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA},
+    "expressions": {"expressions": STRINGS, "error": ERROR_SCHEMA, "failures": FAILURES_SCHEMA},
+    "rows": {"subscription": StringType(), "error": ERROR_SCHEMA},
     "nodes": {
-        "subscription": "string",
-        "path": "string",
-        "element": "int",
-        "fragment": "the type of the XML",
+        "subscription": StringType(),
+        "path": StringType(),
+        "element": IntegerType(),
+        "fragment": StringType(),
         "error": ERROR_SCHEMA,
     },
 }
@@ -161,7 +181,6 @@ def _check_free(carried: list[StructField], called: Mapping[str, str], exact: bo
         taken[key] = name
 
 
-def _type(name: str, declared: str, xml: StructField) -> DataType:
-    if name == "fragment":
-        return BinaryType() if isinstance(xml.dataType, BinaryType) else StringType()
-    return DataType.fromDDL(declared)
+def _type(name: str, declared: DataType, xml: StructField) -> DataType:
+    """The type of an added column; a fragment has that of the XML."""
+    return BinaryType() if name == "fragment" and isinstance(xml.dataType, BinaryType) else declared

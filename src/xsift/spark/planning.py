@@ -33,6 +33,10 @@ __all__ = ["Routes", "plan_routes"]
 
 MOST_KEYS = 200_000  # that the driver and every worker hold; with more, attribute values are no keys
 SAMPLE_EXPRESSIONS = 50_000
+# Values are many, each rare, and together not: a part that is full of them is visited by most documents. One is taken
+# where every name that an expression requires is in nearly every document.
+VALUE_PENALTY = 0.9
+SLACK = 0.1  # by which a part may be larger or smaller than the others
 SLOTS = 64  # into which the expressions of one key are divided, if they go to several parts
 
 Flags = npt.NDArray[np.bool_]
@@ -130,23 +134,24 @@ def packed(has: Flags, weights: npt.NDArray[np.float64], parts: int) -> list[lis
     capacity = left.sum() / parts
     shares: list[list[tuple[int, float]]] = [[] for _ in weights]
     waiting = np.flatnonzero(left > 0)
+    slack = capacity * SLACK
     for number in range(parts):
         room = capacity if number < parts - 1 else np.inf
         covered = np.zeros(len(has), dtype=bool)
-        while room > 1e-9 and len(waiting):
+        while len(waiting):
             new = (has[:, waiting] & ~covered[:, None]).sum(axis=0) if len(has) else np.zeros(len(waiting))
-            place = int(np.argmin(new / np.minimum(left[waiting], room)))
-            free = np.flatnonzero(new == 0)
-            chosen = waiting[free] if len(free) else waiting[place : place + 1]
-            for key in chosen.tolist():
-                taken = min(room, left[key])
-                if taken <= 0:
-                    break
-                covered |= has[:, key] if len(has) else covered
-                shares[key].append((number, taken))
-                left[key] -= taken
-                room -= taken
+            key = int(waiting[np.argmin(new / np.minimum(left[waiting], max(room, slack)))])
+            whole = left[key] <= room + slack
+            if not whole and room <= slack:  # a sliver of a key would have documents visit one part more
+                break
+            taken = left[key] if whole else room
+            covered |= has[:, key]
+            shares[key].append((number, float(taken)))
+            left[key] -= taken
+            room -= taken
             waiting = waiting[left[waiting] > 1e-9]
+            if room <= 0:
+                break
     return [_slots(them) for them in shares]
 
 
@@ -218,7 +223,9 @@ class _KeyOf:
         """The keys, and the place of the rarest of each expression; -1 for none."""
         required = required_keys(made, values=self.values)
         chosen = np.full(len(made), -1, dtype=np.int64)
-        rarity = np.array([self.expected.get(key, 0.0) for key in required.keys])
+        rarity = np.array(
+            [self.expected.get(key, 0.0) + VALUE_PENALTY * key.startswith("@") for key in required.keys]
+        )
         order = np.lexsort((required.places, rarity[required.places], required.rows))
         rows = required.rows[order]
         first = np.concatenate([[True], rows[1:] != rows[:-1]])[: len(rows)]

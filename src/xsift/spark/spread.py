@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sql
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, StringType, StructField, StructType
 
 from xsift.spark.answers import BATCH_BYTES, ERROR_TYPE, bytes_of_rows, error_column, slices
-from xsift.spark.columns import ADDED, Columns
+from xsift.spark.columns import ERROR_SCHEMA, Columns
 from xsift.spark.worker import LISTED, Task
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ __all__ = ["match_on_shards"]
 HOME = -1  # the number of the shard of rows that only carry the other columns
 KEY_BYTES = 16
 NO_DOCUMENT = b""  # the key of a null
+TRAVELLING = (
+    StructField("target", IntegerType()),
+    StructField("shard", IntegerType()),
+    StructField("key", BinaryType()),
+    StructField("first", BooleanType()),
+    StructField("label", StringType()),
+    StructField("error", ERROR_SCHEMA),
+)
 
 
 def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: int) -> DataFrame:
@@ -44,16 +52,9 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     xml = next(field for field in documents.schema.fields if field.name == columns.xml)
     merged = task.output in LISTED
     carried = StructType(list(columns.carried))
-    travelling = _schema(
-        ("target", "int"),
-        ("shard", "int"),
-        ("key", "binary"),
-        ("first", "boolean"),
-        ("label", "string"),
-        ("error", ADDED["matches"]["error"]),
-    )
+    travelling = StructType([*TRAVELLING])
     travelling.add("xml", xml.dataType)
-    home = StructType().add("missing", "boolean")
+    home = StructType().add("missing", BooleanType())
     if carried.fields:
         home.add("columns", carried)
     travelling.add("home", home)
@@ -63,18 +64,11 @@ def match_on_shards(documents: DataFrame, columns: Columns, task: Task, tasks: i
     pairs = zip(columns.names, columns.added, strict=True)
     added = StructType([StructField(name, field.dataType) for name, field in pairs])
     if merged:
-        answered = _schema(("key", "binary"), ("shard", "int")).add("home", home)
+        answered = StructType().add("key", BinaryType()).add("shard", IntegerType()).add("home", home)
         found = placed.mapInArrow(on_shards, StructType([*answered.fields, *added.fields]))
         return _merged(found, columns, task.output, bool(carried.fields))
     found = placed.mapInArrow(on_shards, StructType([*StructType().add("home", home).fields, *added.fields]))
     return found.select(*_final(columns, bool(carried.fields)))
-
-
-def _schema(*fields: tuple[str, str]) -> StructType:
-    schema = StructType()
-    for name, kind in fields:
-        schema.add(name, DataType.fromDDL(kind))
-    return schema
 
 
 def _final(columns: Columns, has_columns: bool) -> list[Any]:
