@@ -1,13 +1,13 @@
-"""`xsift demo`: the main job on generated data, on local Spark, with what it found and where the time went.
+"""`xsift demo`: the main job on generated data, with what it found, who got what, and where the time went.
 
-News documents and subscriptions are made, matched in one batch, and then as a stream in which subscriptions are added
-while it runs. The matches are kept as Parquet, and a short HTML report beside them.
+News documents and subscriptions are made and matched by the library, beside the naive way, a loop over lxml; then on
+local Spark, in one batch, and as a stream in which subscriptions are added while it runs. The matches are kept as
+Parquet, and a short HTML report (demo_report.py) beside them.
 """
 
 from __future__ import annotations
 
 import argparse
-import html
 import os
 import shutil
 import sys
@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet
+from lxml import etree
 
+import xsift
 from xsift.cli import EXIT_OK
 from xsift.cli.common import plural, progress
+from xsift.cli.demo_report import page
 from xsift.errors import XsiftError
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 FILES = 4
 BATCH_SECONDS = 120.0  # a micro-batch that takes longer than this is given up
 POPULAR = 5
+NAIVE_SECONDS = 2.0  # the loop gets through as many documents as it can in this time, one at least
+FEW = 6  # subscribers of the document that is shown, at most if there is such a document
 REPORT = "report.html"
 
 
@@ -55,11 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     demo = Demo(arguments.documents, arguments.subscriptions)
     with tempfile.TemporaryDirectory(prefix="xsift-demo-") as folder:
         work = Path(folder)
-        rows = _make(demo, work)
+        documents, rows = _make(demo, work)
+        matcher = _library(demo, documents, rows, arguments.engine)
+        _naive(demo, documents, rows)
         spark = make_session(arguments.master, progress=sys.stderr.isatty())
-        demo.note(f"Spark started on {arguments.master}")
+        demo.note(f"Spark started on {arguments.master}", start=True)
         try:
-            _batch(spark, demo, work, output, rows, arguments.engine)
+            _batch(spark, demo, work, output, rows, matcher)
             _stream(spark, demo, work, output, rows, arguments.engine)
         finally:
             spark.stop()
@@ -75,19 +82,33 @@ class Demo:
     documents: int
     subscriptions: int
     steps: list[tuple[float, str]] = field(default_factory=list)
+    starts: list[tuple[float, str]] = field(default_factory=list)
+    """Steps that wait for processes to start: no work of ours."""
     matches: int = 0
     documents_per_second: float = 0.0
+    seconds: float = 0.0
+    """What the library took for all documents."""
+    naive_documents: int = 0
+    naive_seconds: float = 0.0
+    """What the loop took for some of them."""
+    shown: tuple[str, bytes, list[tuple[str, str, xsift.Node]]] | None = None
+    """A document: its name, its bytes, and who got which part of it: id, expression, node with fragment."""
     popular: list[tuple[str, int, str]] = field(default_factory=list)
     """Subscriptions that were satisfied most often: id, documents, expression."""
     batches: list[tuple[int, int, int, float]] = field(default_factory=list)
     """Micro-batches: version of the subscriptions, documents, matches, seconds."""
     _last: float = field(default_factory=time.perf_counter)
 
-    def note(self, text: str) -> float:
+    @property
+    def naive_in_all(self) -> float:
+        """Seconds that the loop would take for all documents."""
+        return self.naive_seconds / max(1, self.naive_documents) * self.documents
+
+    def note(self, text: str, *, start: bool = False) -> float:
         """Prints what was done since the last note, and how long it took."""
         seconds = time.perf_counter() - self._last
         print(f"{seconds:8.2f} s  {text}", flush=True)
-        self.steps.append((seconds, text))
+        (self.starts if start else self.steps).append((seconds, text))
         self._last = time.perf_counter()
         return seconds
 
@@ -107,8 +128,8 @@ def _output(path: str) -> Path:
     return output
 
 
-def _make(demo: Demo, work: Path) -> pa.Table:
-    """Writes the documents into files, and returns the subscriptions."""
+def _make(demo: Demo, work: Path) -> tuple[list[bytes], pa.Table]:
+    """Writes the documents into files, and returns them and the subscriptions."""
     parameters = DocumentParameters(dtd="nitf", number=demo.documents, size_bytes=4000)
     documents = list(progress(DocumentGenerator(parameters), "documents", demo.documents))
     (work / "news").mkdir()
@@ -124,19 +145,59 @@ def _make(demo: Demo, work: Path) -> pa.Table:
     texts = SubscriptionGenerator(wanted)
     made = list(progress(texts, "subscriptions", len(texts)))
     demo.note(f"{plural(len(made), 'subscription')} made, such as {made[1]}")
-    return pa.table({"id": [f"subscriber-{number}" for number in range(1, len(made) + 1)], "xpath": made})
+    return documents, pa.table({"id": [f"subscriber-{number}" for number in range(1, len(made) + 1)], "xpath": made})
 
 
-def _batch(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.Table, engine: str) -> None:
+def _library(demo: Demo, documents: list[bytes], rows: pa.Table, engine: str) -> xsift.Matcher:
+    """Matches all documents in this process, and finds one to show."""
+    print("\nThe library, in one process")
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add_many(rows)
+    matcher = subscriptions.matcher(engine)
+    demo.note(f"compiled for engine {matcher.engine}: {sum(matcher.memory().values()) / 1e6:,.0f} MB of index")
+    counts = [len(match) for match in matcher.match_many(documents)]
+    demo.seconds = demo.note(f"{plural(len(documents), 'document')} matched, {plural(sum(counts), 'match')}")
+    number = min(range(len(counts)), key=lambda number: (not 0 < counts[number] <= FEW, -min(counts[number], FEW)))
+    found = matcher.select(documents[number], fragments=True)
+    parts = [(id, subscriptions.xpath(id), node) for id, nodes in found.items() for node in nodes[:1]]
+    demo.shown = (f"news-{number}", documents[number], parts)
+    demo.note(f"of one document, news-{number}, found out who gets which part of it")
+    for id, expression, node in parts[:FEW]:
+        print(f"            {id:18}  gets {node.path}  for {expression}")
+    return matcher
+
+
+def _naive(demo: Demo, documents: list[bytes], rows: pa.Table) -> None:
+    """The loop that people write: every compiled expression on every document, as far as it gets in a while."""
+    compiled = [etree.XPath(f"boolean({text})") for text in rows["xpath"].to_pylist()]
+    demo.note("for comparison: the same expressions compiled by lxml")
+    started = time.perf_counter()
+    for document in documents:
+        tree = etree.fromstring(document).getroottree()
+        for expression in compiled:
+            expression(tree)
+        demo.naive_documents += 1
+        demo.naive_seconds = time.perf_counter() - started
+        if demo.naive_seconds > NAIVE_SECONDS:
+            break
+    demo.note(f"a loop over them got through {plural(demo.naive_documents, 'document')}")
+    if demo.seconds:
+        ratio = demo.naive_in_all / demo.seconds
+        print(
+            f"            all {demo.documents:,} would take it {demo.naive_in_all:,.0f} s: {ratio:,.0f} times as long"
+        )
+
+
+def _batch(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.Table, matcher: xsift.Matcher) -> None:
     """Matches all documents at once."""
     from xsift.spark import compile_subscriptions, match_documents
 
-    print("\nA batch")
-    compiled = compile_subscriptions(spark, rows, engine=engine)
-    demo.note(f"compiled and shipped: {compiled}")
+    print("\nA batch on Spark")
+    compiled = compile_subscriptions(spark, matcher)
+    demo.note(f"shipped: {compiled}")
     documents = spark.read.parquet(str(work / "news"))
     documents.transform(match_documents, subscriptions=compiled, id="uri").write.parquet(str(output / "matches"))
-    demo.note("matched, and written as Parquet; Python workers started for it")
+    demo.note("matched, and written as Parquet; Python workers started for it", start=True)
     _again(demo, documents, compiled)
     written = spark.read.parquet(str(output / "matches"))
     demo.matches = _matches_in(written)
@@ -169,7 +230,7 @@ def _stream(spark: SparkSession, demo: Demo, work: Path, output: Path, rows: pa.
     from xsift.spark import match_stream
     from xsift.tables import SubscriptionTable
 
-    print("\nA stream")
+    print("\nA stream on Spark")
     table = SubscriptionTable.create(work / "subscriptions")
     half = rows.num_rows // 2
     table.add(rows.slice(0, half))
@@ -217,58 +278,3 @@ def _describe(spark: SparkSession, demo: Demo, work: Path, output: Path, number:
         f"micro-batch {number}: {plural(documents, 'document')}, version {version}, {plural(matches, 'match')}"
     )
     demo.batches.append((version, documents, matches, seconds))
-
-
-STYLE = """
-:root{color-scheme:light dark;--line:#8883;--bar:#2b7de9;--quiet:#777}
-body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-h1{margin-bottom:0}h2{margin-top:2rem}.lead{color:var(--quiet);margin-top:0}
-dl{display:flex;flex-wrap:wrap;gap:1rem 2.5rem;margin:1.5rem 0}
-dt{color:var(--quiet);font-size:.85rem}dd{margin:0;font-size:1.6rem;font-weight:600}
-table{border-collapse:collapse}th{text-align:left;font-weight:600}
-td,th{padding:.3rem 1.2rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-.bar{min-width:12rem}
-.bar i{display:block;height:.7rem;margin-top:.4rem;min-width:1px;background:var(--bar);border-radius:2px}
-code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
-"""
-
-
-def page(demo: Demo) -> str:
-    """The report."""
-    total = sum(seconds for seconds, _ in demo.steps)
-    longest = max((seconds for seconds, _ in demo.steps), default=0.0) or 1.0
-    figures = [
-        ("documents", f"{demo.documents:,}"),
-        ("subscriptions", f"{demo.subscriptions:,}"),
-        ("matches", f"{demo.matches:,}"),
-        ("documents a second", f"{demo.documents_per_second:,.0f}"),
-        ("seconds in all", f"{total:.0f}"),
-    ]
-    head = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
-    times = "".join(
-        f'<tr><td class=n>{seconds:.2f} s<td class=bar><i style="width:{100 * seconds / longest:.1f}%"></i>'
-        f"<td>{html.escape(text.rstrip(':'))}"
-        for seconds, text in demo.steps
-    )
-    found = "".join(
-        f"<tr><td class=n>{count:,}<td>{html.escape(id)}<td><code>{html.escape(expression)}</code>"
-        for id, count, expression in demo.popular
-    )
-    batches = "".join(
-        f"<tr><td class=n>{number}<td class=n>{version}<td class=n>{documents:,}<td class=n>{matches:,}"
-        f"<td class=n>{seconds:.2f} s"
-        for number, (version, documents, matches, seconds) in enumerate(demo.batches)
-    )
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>xsift demo</title><style>{STYLE}</style><h1>xsift demo</h1>"
-        "<p class=lead>News documents against standing XPath subscriptions, on local Spark."
-        f"<dl>{head}</dl><h2>Where the time went</h2><table>{times}</table>"
-        "<h2>Satisfied most often</h2>"
-        f"<table><tr><th class=n>documents<th>subscriber<th>expression{found}</table>"
-        "<h2>The stream</h2><p>Half of the subscriptions are there from the beginning (version 1); "
-        "the others are added while it runs (version 2)."
-        "<table><tr><th class=n>micro-batch<th class=n>version<th class=n>documents<th class=n>matches"
-        f"<th class=n>time{batches}</table>\n"
-    )

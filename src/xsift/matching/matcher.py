@@ -27,6 +27,7 @@ import pyarrow as pa
 from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader, RecordedEvents
 from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
+from xsift.matching.display import counted, html_page, html_table, printable
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
 from xsift.matching.fragments import Fragments
@@ -88,7 +89,23 @@ class Matcher:
         self._row_ids: pa.LargeStringArray | None = None
 
     def __repr__(self) -> str:
-        return f"<Matcher of {len(self)} subscriptions, engine {self.engine}>"
+        return f"<Matcher of {counted(len(self), 'subscription')}, engine {self.engine}>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:14} {printable(value)}" for name, value in self._facts())
+
+    def _repr_html_(self) -> str:
+        return html_page("Matcher", html_table(("", ""), self._facts()))
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What one may want to know of a matcher at a glance."""
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return [
+            ("subscriptions", f"{len(self):,}"),
+            ("engine", f"{self.engine}{f' with {options}' if options else ''}: {self.reason}"),
+            ("index", f"{sum(self.memory().values()) / 1e6:,.1f} MB"),
+            ("validate", "documents are checked to their end" if self.validate else "no further than needed"),
+        ]
 
     def __len__(self) -> int:
         return self._plan.live_rows

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xsift.errors import DocumentError, XsiftError
+from xsift.matching.display import SHOWN, counted, html_page, html_table, printable, shortened
 
 __all__ = ["ArrayMatches", "Explanation", "Match", "Node", "StepReport", "SubscriptionReport"]
 
@@ -105,9 +106,27 @@ class Match:
         return self._end - self._begin
 
     def __repr__(self) -> str:
-        label = f", label={self.label!r}" if self.label else ""
+        label = f", label={shortened(self.label)!r}" if self.label else ""
         failures = f", failures={dict(self.failures)!r}" if self.failures else ""
-        return f"Match({f'error={self.error!r}' if self.error else repr(self.ids)}{failures}{label})"
+        return f"Match({f'error={self.error!r}' if self.error else self._first_ids()}{failures}{label})"
+
+    def _first_ids(self) -> str:
+        """The ids as a list; of many the first, and how many more there are."""
+        shown = ", ".join(repr(shortened(id)) for id in self._make_ids(self.rows[:SHOWN]))
+        more = len(self) - SHOWN
+        return f"[{shown}, … {more:,} more]" if more > 0 else f"[{shown}]"
+
+    def _repr_html_(self) -> str:
+        name = self.label or "a document"
+        if self.error is not None:
+            return html_page(f"{name}: {self.error}", right=False)
+        rows = [(id, "") for id in self._make_ids(self.rows[:SHOWN])]
+        rows += [("…", f"{len(self) - SHOWN:,} more")] if len(self) > SHOWN else []
+        rows += [(id, str(error)) for id, error in list(self.failures.items())[:SHOWN]]
+        title = f"{name}: {counted(len(self), 'match')}"
+        if self.failures:
+            title += f", {counted(len(self.failures), 'failure')}"
+        return html_page(title, html_table(("subscription", ""), rows) if rows else "")
 
 
 class ArrayMatches(tuple[pa.ListArray, dict[int, DocumentError]]):
@@ -187,13 +206,18 @@ class StepReport:
     hint: str = ""
     """Where the name is, if not here: in another namespace."""
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many were found, and how many of them satisfied."""
+        return self.found, self.satisfied
+
     def __str__(self) -> str:
         mark = "✓" if self.satisfied else "✗"
         hint = f" ({self.hint})" if self.hint else ""
         return f"{mark} {'  ' * self.depth}{self.step}: {self.found} found, {self.satisfied} satisfied{hint}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a subscription matched a document, or where it stopped."""
 
@@ -221,4 +245,23 @@ class Explanation:
         lines += [
             f"  selects {node.path} (element {node.element}, bytes {node.start} to {node.end})" for node in self.nodes
         ]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
+
+    # Whoever asks for it in a terminal wants to read it.
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        title = f"{self.id}: {self.xpath} {'matches' if self.matched else 'does not match'}"
+        rows = [
+            ("✓" if step.satisfied else "✗", "\u00a0" * 4 * step.depth + step.step, *map(str, step.counts), step.hint)
+            for _, steps in self.patterns
+            for step in steps
+        ]
+        parts = [html_table(("", "step", "found", "satisfied", ""), rows)] if rows else []
+        if self.evaluated is not None:
+            parts.append(html_page(f"evaluated: {self.residual}", right=self.evaluated))
+        if self.nodes:
+            first = [(node.path, f"{node.element}", f"{node.start} to {node.end}") for node in self.nodes[:SHOWN]]
+            first += [("…", f"{len(self.nodes) - SHOWN:,} more", "")] if len(self.nodes) > SHOWN else []
+            parts.append(html_table(("selects", "element", "bytes"), first))
+        return html_page(title, *parts, right=self.matched)

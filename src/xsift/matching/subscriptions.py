@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow as pa
 from xsift.document import Limits
 from xsift.errors import StorageError, SubscriptionError, XPathError, XsiftError
 from xsift.matching import storage
+from xsift.matching.display import SHOWN, html_page, html_table, printable, shortened
 from xsift.matching.explanation import report_row
 from xsift.matching.matcher import Matcher, restored_symbols, saved_symbols
 from xsift.matching.options import Residuals
@@ -175,6 +177,29 @@ class Subscriptions:
 
     def __len__(self) -> int:
         return self._rows.count
+
+    def __repr__(self) -> str:
+        shown = [repr(shortened(id)) for id, _ in self._first()]
+        more = [f"… {len(self) - len(shown):,} more"] if len(self) > len(shown) else []
+        return f"<Subscriptions: {len(self):,}{': ' if shown else ''}{', '.join(shown + more)}>"
+
+    def __str__(self) -> str:
+        rows = [(printable(shortened(id)), printable(shortened(text))) for id, text in self._first()]
+        width = max((len(id) for id, _ in rows), default=0)
+        lines = [f"{id:{width}}  {text}" for id, text in rows]
+        if len(self) > len(rows):
+            lines.append(f"… {len(self) - len(rows):,} more")
+        return "\n".join(lines) if lines else "no subscriptions"
+
+    def _repr_html_(self) -> str:
+        rows = self._first()
+        rows += [("…", f"{len(self) - len(rows):,} more")] if len(self) > len(rows) else []
+        return html_page(f"Subscriptions: {len(self):,}", html_table(("id", "xpath"), rows) if rows else "")
+
+    def _first(self) -> list[tuple[str, str]]:
+        """The first ids and expressions: what there is room for."""
+        with self._lock:
+            return [(id, self.xpath(id)) for id in islice(self, SHOWN)]
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self._rows.row_of(id) >= 0
