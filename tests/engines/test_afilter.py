@@ -6,7 +6,6 @@ import itertools
 import random
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
