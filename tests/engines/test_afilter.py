@@ -25,7 +25,7 @@ Q_ROOT = -1
 END = -1
 
 
-def deployments() -> Iterator[dict[str, object]]:
+def deployments() -> Iterator[dict[str, Any]]:
     """Every deployment with every kind of cache, from none to as large as it likes."""
     for deployment in DEPLOYMENTS:
         if deployment.startswith("nc"):
@@ -35,7 +35,7 @@ def deployments() -> Iterator[dict[str, object]]:
                 yield {"deployment": deployment, "cache": cache, "cache_bytes": cache_bytes}
 
 
-def options() -> Iterator[dict[str, object]]:
+def options() -> Iterator[dict[str, Any]]:
     """All of these in both modes; a document with too many tuples is finished by filters."""
     for results, chosen in itertools.product(RESULTS, deployments()):
         yield {"results": results, "tuple_steps": 20_000, **chosen}
