@@ -137,9 +137,10 @@ def _routed(rows: pa.Table, documents: list[bytes], folder: IndexFolder, options
     others = pa.array(documents[600:], pa.binary())
     made = options.subscriptions({})
     made.add_many(rows.select(["id", "xpath"]))
-    expected = planning._frequencies(planning.required_keys(made).keys, sample)
+    values = not planning.names_tell(made, sample)
+    expected = planning._frequencies(planning.required_keys(made, values=values).keys, sample)
     began = time.process_time()
-    keyed = planning._KeyOf((), options, True, expected)(iter(rows.to_batches()))
+    keyed = planning._KeyOf((), options, values, expected)(iter(rows.to_batches()))
     keys = Counter(key for batch in keyed for key in batch["key"].to_pylist())
     key_us = (time.process_time() - began) / rows.num_rows * 1e6
     loose = keys.pop(None, 0)

@@ -27,15 +27,13 @@ from xsift.spark.routing import Router
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from xsift.matching import Matcher
+    from xsift.matching import Matcher, Subscriptions
 
 __all__ = ["Routes", "plan_routes"]
 
 MOST_KEYS = 200_000  # that the driver and every worker hold; with more, attribute values are no keys
 SAMPLE_EXPRESSIONS = 50_000
-# Values are many, each rare, and together not: a part that is full of them is visited by most documents. One is taken
-# where every name that an expression requires is in nearly every document.
-VALUE_PENALTY = 0.9
+COMMON = 0.9  # the share of documents from which on a name tells nothing apart
 SLACK = 0.1  # by which a part may be larger or smaller than the others
 SLOTS = 64  # into which the expressions of one key are divided, if they go to several parts
 
@@ -65,8 +63,12 @@ def plan_routes(
     tasks: int,
 ) -> Routes:
     """Decides the parts of a set, in about `shards` of them. `sample` are some documents."""
-    for values in (True, False):
-        expected = _frequencies(_sampled_keys(rows, namespaces, options, values), sample)
+    some = options.subscriptions(namespaces)
+    some.add_many(
+        expression_table(distinct_expressions(rows.limit(SAMPLE_EXPRESSIONS).toArrow())[0]), errors="collect"
+    )
+    for values in (False,) if names_tell(some, sample) else (True, False):
+        expected = _frequencies(required_keys(some, values=values).keys, sample)
         keyed = rows.repartition(tasks, "xpath", "ordered", "spaces").mapInArrow(
             _KeyOf(tuple(namespaces.items()), options, values, expected),
             "id string, xpath string, ordered boolean, spaces string, key string, fresh boolean",
@@ -93,12 +95,15 @@ def plan_routes(
     return Routes(part[0], part[1], routed + always, router, of_part)
 
 
-def _sampled_keys(rows: DataFrame, namespaces: Mapping[str, str], options: MatcherOptions, values: bool) -> list[str]:
-    """The keys that some of the expressions require."""
-    table = rows.limit(SAMPLE_EXPRESSIONS).toArrow()
-    made = options.subscriptions(namespaces)
-    made.add_many(expression_table(distinct_expressions(table)[0]), errors="collect")
-    return required_keys(made, values=values).keys
+def names_tell(some: Subscriptions, sample: pa.Array) -> bool:
+    """Whether names alone keep documents away from most expressions. If they do, they are the better keys: values
+    are many, each rare and together not, and a part that is full of them is visited by most documents."""
+    required = required_keys(some, values=False)
+    shares = _frequencies(required.keys, sample)
+    rarity = np.array([shares[key] for key in required.keys])
+    rarest = np.ones(len(some))
+    np.minimum.at(rarest, required.rows, rarity[required.places])
+    return bool(np.mean(rarest < COMMON) > 0.5) if len(rarest) else True
 
 
 def _frequencies(keys: Sequence[str], sample: pa.Array) -> dict[str, float]:
@@ -223,9 +228,7 @@ class _KeyOf:
         """The keys, and the place of the rarest of each expression; -1 for none."""
         required = required_keys(made, values=self.values)
         chosen = np.full(len(made), -1, dtype=np.int64)
-        rarity = np.array(
-            [self.expected.get(key, 0.0) + VALUE_PENALTY * key.startswith("@") for key in required.keys]
-        )
+        rarity = np.array([self.expected.get(key, 0.0) for key in required.keys])
         order = np.lexsort((required.places, rarity[required.places], required.rows))
         rows = required.rows[order]
         first = np.concatenate([[True], rows[1:] != rows[:-1]])[: len(rows)]

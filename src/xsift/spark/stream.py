@@ -31,7 +31,7 @@ from xsift.spark.compiled import Errors, SubscriptionSource, compile_subscriptio
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
 from xsift.spark.notes import RETAINED, Notes, check_output, query_id
-from xsift.spark.progress import LOAD_FIELD, VERSION, log_progress, observe_input, observe_output
+from xsift.spark.progress import LOAD_FIELD, OUTPUT, VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
 from xsift.spark.worker import Task
 from xsift.tables.table import SubscriptionTable
@@ -72,6 +72,8 @@ def match_stream(
     errors: Errors = "raise",
     shards: int | None = None,
     worker_memory_bytes: int | None = None,
+    storage: str | None = None,
+    metrics: str = OUTPUT,
     arrived: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     trigger: Mapping[str, Any] | None = None,
@@ -88,7 +90,8 @@ def match_stream(
     are put; `storage_options` are those of a SubscriptionTable, if the checkpoint is on an object store that is not
     the table's. `arrived` names the column with the time at which a document came, by which progress tells the lag
     (by default `timestamp`, if there is such a column). `trigger` is what DataStreamWriter.trigger takes, e.g.
-    {"availableNow": True}. The other arguments are those of match_documents.
+    {"availableNow": True}. `metrics` is the name of the observed metrics; progress_of knows the default. The other
+    arguments are those of match_documents.
     """
     spark = documents.sparkSession
     kind = output or kind
@@ -108,15 +111,17 @@ def match_stream(
         "validate": validate,
         "names": columns.names,
     }
-    storage = dict(storage_options or {})
-    counted = observe_input(documents, arrived)
+    access = dict(storage_options or {})
+    counted = observe_input(documents, arrived, metrics)
     live: LiveSubscriptions | None = None
     choose_batch_size(spark)
     if isinstance(subscriptions, SubscriptionTable):
         if not (namespaces or {}).items() <= subscriptions.namespaces.items():
             raise TableError("other-namespace", "a table has its own namespaces", hint="table.add_namespaces(…)")
-        storage = storage or subscriptions.storage_options
-        folder = IndexFolder.of(checkpoint, storage.items())
+        if kind == "expressions":
+            raise XsiftError("wrong-output", "a table that is followed has no expressions", hint="kind='matches'")
+        access = access or subscriptions.storage_options
+        folder = IndexFolder.of(checkpoint, access.items())
         options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
         live = LiveSubscriptions(subscriptions, folder, options)
         task = _StreamTask(folder, Task((), **settings, measures=True))
@@ -132,13 +137,16 @@ def match_stream(
             errors=errors,
             shards=shards,
             worker_memory_bytes=worker_memory_bytes,
+            storage=storage,
+            storage_options=storage_options,
+            by_expression=kind == "expressions",
         )
         matched = match_with(counted, compiled, columns, compiled.task(**settings), measured=True)
-    matched = observe_output(matched, kind, columns.names)
+    matched = observe_output(matched, kind, columns.names, metrics)
     retained = int(spark.conf.get(RETAINED_SETTING, None) or RETAINED)
-    place = _Place(checkpoint, tuple(storage.items()), retained)
+    place = _Place(checkpoint, tuple(access.items()), retained)
     facts = {"kind": kind, "keep_xml": keep_xml, "dead_letters": dead, "names": dict(columns.names)}
-    check_output(checkpoint, storage, facts)
+    check_output(checkpoint, access, facts)
     process = _Process(live, place, _sink(sink), _sink(dead_letters), columns, keep_xml)
     log_progress(spark)
     writer = matched.writeStream.foreachBatch(process).option("checkpointLocation", checkpoint)
