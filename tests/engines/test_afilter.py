@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -738,7 +739,7 @@ def test_the_cache_keeps_to_its_limit(results: str) -> None:
     patterns = many_paths(rng, symbols, 800, "abcd")
     documents = [random_element(rng, "abcd", 300, 0.8, "").document(symbols) for _ in range(3)]
     hits, evictions = [], []
-    for cache_bytes in (0, 64, 1024, 16384, 10**30):
+    for cache_bytes in (0, 256, 2048, 32768, 10**30):
         engine = AFilter(deployment="pre-ns", cache_bytes=cache_bytes, results=results)
         for pattern in patterns:
             engine.add(pattern)

@@ -167,14 +167,18 @@ cdef class AFilter(PathEngine):
 
     cdef Scratch new_scratch(self):
         cdef AFilterScratch scratch = AFilterScratch(
-            self.branches, self.cache_bytes, self.cache == "failures", self.view.has_prefixes,
+            self.branches, self._share(), self.cache == "failures", self.view.has_prefixes,
             self.deployment == "pre-suf-early")
         if self.results == "tuples":
             scratch.tuples = self._traversal(scratch, scratch.branch)
         return scratch
 
+    def _share(self):
+        """The limit of one cache. With tuples there are two: a document with too many is finished with verdicts."""
+        return self.cache_bytes // 2 if self.results == "tuples" and self.cache_bytes is not None else self.cache_bytes
+
     def _traversal(self, AFilterScratch scratch, StackBranch branch):
-        return TupleTraversal(self.view, branch, scratch, self.cache_bytes, self.cache == "failures",
+        return TupleTraversal(self.view, branch, scratch, self._share(), self.cache == "failures",
                               self.deployment == "pre-suf-early")
 
     cdef int begin(self, Scratch scratch) except -1 nogil:
