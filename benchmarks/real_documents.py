@@ -60,8 +60,8 @@ def _subscription(element: etree._Element, kind: str, choose: random.Random) -> 
         if not places:
             return ""
         place = choose.choice(places)
-        name = choose.choice([name for name in line[place].attrib if "{" not in name])
-        predicates[place] = f"[@{name}={_literal(line[place].attrib[name])}]"
+        name = choose.choice([str(name) for name in line[place].attrib if "{" not in name])
+        predicates[place] = f"[@{name}={_literal(str(line[place].attrib[name]))}]"
     elif kind == "texts":
         value = (element.text or "").strip()
         if not value:

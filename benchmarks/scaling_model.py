@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from benchmarks.measuring import machine
 from xsift.matching import Matcher, MatcherOptions
+from xsift.matching.required import required_keys
 from xsift.spark import planning
 from xsift.spark.building import _Build, _part_of
 from xsift.spark.indexes import IndexFolder
@@ -138,7 +139,7 @@ def _routed(rows: pa.Table, documents: list[bytes], folder: IndexFolder, options
     made = options.subscriptions({})
     made.add_many(rows.select(["id", "xpath"]))
     values = not planning.names_tell(made, sample)
-    expected = planning._frequencies(planning.required_keys(made, values=values).keys, sample)
+    expected = planning._frequencies(required_keys(made, values=values).keys, sample)
     began = time.process_time()
     keyed = planning._KeyOf((), options, values, expected)(iter(rows.to_batches()))
     keys = Counter(key for batch in keyed for key in batch["key"].to_pylist())

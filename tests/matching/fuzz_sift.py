@@ -13,6 +13,7 @@ import io
 import random
 import time
 from contextlib import suppress
+from typing import Any
 
 import xsift
 from tests.engines.recursive import recursive_differences
@@ -143,7 +144,7 @@ def guided_differences(rng: random.Random, rounds: int) -> list[str]:
     """One set, changed round by round; a line for each answer that differs from the reference's."""
     language = Language(rng)
     subscriptions = xsift.Subscriptions(namespaces={"p": "urn:p"})
-    options = {"cache_bytes": rng.choice(CACHES)}
+    options: dict[str, Any] = {"cache_bytes": rng.choice(CACHES)}
     found: list[str] = []
     number = 0
     for _ in range(rounds):

@@ -6,7 +6,7 @@ import bz2
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
@@ -153,7 +153,7 @@ def test_offsets_are_compact(tmp_path: Path) -> None:
     reader = RecordStreamReader(Settings.of({"path": str(tmp_path), "record": "r"}))
     before = {"files": json.dumps([str(tmp_path / f"{'long' * 20}{number:05}.xml") for number in range(500)])}
     offset = reader.latestOffset(before, ReadMaxFiles(10))
-    files = [split.file for pack in reader.partitions(before, offset) for split in pack.splits]
+    files = [split.file for pack in reader.partitions(before, offset) for split in cast(Any, pack).splits]
     assert [Path(file).name[-9:] for file in files] == [f"{number:05}.xml" for number in range(500, 510)]
     for _ in range(30):
         offset = reader.latestOffset(offset, ReadMaxFiles(50))

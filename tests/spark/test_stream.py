@@ -301,7 +301,13 @@ def test_shards_in_a_stream_with_any_sink(spark: SparkSession, tmp_path: Path) -
     finish(lambda: writer.trigger(availableNow=True).start(out))
     found = {row.number: (row.matches, row.error and row.error.code) for row in spark.read.parquet(out).collect()}
     assert found == wanted
-    again = {"sink": f"{out}2", "checkpoint": f"{state}2", "trigger": NOW, "shards": 2, "errors": "collect"}
+    again: dict[str, Any] = {
+        "sink": f"{out}2",
+        "checkpoint": f"{state}2",
+        "trigger": NOW,
+        "shards": 2,
+        "errors": "collect",
+    }
     query = finish(lambda: match_stream(inbox.stream(), subscriptions=table, kind="rows", **again))
     done = progress_of(query.lastProgress)
     assert done is not None
