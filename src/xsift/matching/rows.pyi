@@ -11,6 +11,7 @@ from xsift.xpath.meaning import Meaning
 from xsift.xpath.symbols import Symbols
 
 class Rows:
+    most_id_string_bytes: int
     @property
     def count(self) -> int: ...
     def add(

@@ -5,6 +5,7 @@ from xsift.engines.afilter.tuples import PathTuples
 from xsift.engines.paths import PathEngine
 
 DEFAULT_CACHE_BYTES: int
+NO_LIMIT: int
 DEFAULT_TUPLE_STEPS: int
 
 class AFilter(PathEngine):
