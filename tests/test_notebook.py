@@ -1,4 +1,4 @@
-"""examples/tour.ipynb runs from its first cell to its last, draws its plots, and is stored without a machine's paths."""
+"""examples/tour.ipynb runs from its first cell to its last, draws its plots, and is stored without paths."""
 
 from __future__ import annotations
 
