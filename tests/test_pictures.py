@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -36,3 +37,12 @@ def test_pictures_fetch_nothing_and_can_be_read_in_the_dark() -> None:
         text = path.read_text(encoding="utf-8")
         assert re.findall(r"https?://[^\"']*", text) == ["http://www.w3.org/2000/svg"] * text.count("xmlns="), path
         assert "prefers-color-scheme:dark" in text, path
+
+
+def test_picture_of_the_readme_is_drawn_from_the_stored_numbers() -> None:
+    from benchmarks.picture import draw as draw_speed
+
+    measured = json.loads((FOLDER / "speed.json").read_text(encoding="utf-8"))
+    assert (FOLDER / "speed.svg").read_text(encoding="utf-8") == draw_speed(measured)
+    assert measured["machine"]
+    assert {"sift", "loop", "yfilter"} <= set(measured["points"][0])
