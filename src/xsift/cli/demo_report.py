@@ -29,7 +29,7 @@ td,th{padding:.35rem 1rem .35rem 0;border-bottom:1px solid var(--line);vertical-
 pre{font:13px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;max-height:24rem;overflow:auto;
 border:1px solid var(--line);border-radius:6px;padding:.8rem;margin:0}
 code{font:.85em ui-monospace,monospace;overflow-wrap:anywhere}mark{background:var(--mark);color:inherit}
-mark sup{font-weight:700;padding:0 .2em}
+td:nth-child(3){min-width:11rem}mark sup{font-weight:700;padding:0 .2em}
 """
 
 
