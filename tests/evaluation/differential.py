@@ -26,7 +26,7 @@ from lxml import etree
 
 from tests.evaluation.grammar import NAMESPACES, GrammarMaker, LxmlDocument, evaluator, meaning, random_document
 from xsift.document.nodes.node_tree import NodeTree
-from xsift.errors import XPathError
+from xsift.errors import SubscriptionError, XPathError
 from xsift.evaluation import Evaluator
 from xsift.xpath.expression import parse
 from xsift.xpath.program import program_of
@@ -96,7 +96,10 @@ def differences(rng: random.Random, documents: int, each: int) -> Iterator[str]:
         maker = GrammarMaker(rng, wrong=0.02)
         for _ in range(each):
             expression = maker.expression(rng.choice([1, 2, 3, 4]))
-            found = document.difference(expression, ours)
+            try:
+                found = document.difference(expression, ours)
+            except SubscriptionError:  # more steps than the budget allows: nothing to compare
+                continue
             if found:
                 yield f"{expression}\n  {found}\n  {document.xml}"
             elif found is not None:
