@@ -18,7 +18,7 @@ SECONDS = 600  # that a cell may take
 
 def executed(path: Path = NOTEBOOK) -> Any:
     """The notebook, run from its first cell to its last. Raises CellExecutionError if one fails."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(
         notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
     ).execute()
@@ -43,4 +43,4 @@ def tidied(notebook: Any) -> Any:
 
 
 if __name__ == "__main__":
-    nbformat.write(executed(), NOTEBOOK)
+    nbformat.write(executed(), NOTEBOOK)  # type: ignore[no-untyped-call]
