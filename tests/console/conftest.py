@@ -28,13 +28,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # an event loop runs in this thread until it ends: others want their own
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as playwright:
         yield playwright
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     if not os.path.exists(CHROMIUM) and "CI" not in os.environ:
         pytest.skip("chromium is not installed: tools/setup does that")

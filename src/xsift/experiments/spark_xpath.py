@@ -54,6 +54,7 @@ class SparkXPath(Subject):
         started = perf_counter()
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)  # what Java warns of while it starts; this process is the worker's own
+        _forget_parents_spark()
         self.session = builder.getOrCreate()
         self.session.sparkContext.setLogLevel("OFF")
         self.process = self.session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
@@ -95,6 +96,17 @@ class SparkXPath(Subject):
     def _cpu_seconds(self) -> float:
         """What the Java process has used so far."""
         return machine.cpu_seconds(self.process) or 0.0
+
+
+def _forget_parents_spark() -> None:
+    """This process was forked. A Java that its parent has is the parent's: a session made there would stay."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
 
 
 def _literal(text: str) -> str:
