@@ -68,12 +68,14 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 def _place(header: Any, chance: random.Random) -> tuple[int, int]:
     """Where some array lies, and how long it is."""
-    entry = chance.choice([e for e in header["arrays"] if isinstance(e.get("shape"), list)])
-    width = {"|u1": 1, "<i4": 4, "<i8": 8}.get(entry["type"], 1)
-    size = width
+    whole = [e for e in header["arrays"] if isinstance(e.get("shape"), list) and isinstance(e.get("offset"), int)]
+    if not whole:  # earlier changes left none
+        return 0, 0
+    entry = chance.choice(whole)
+    size = {"|u1": 1, "<i4": 4, "<i8": 8}.get(str(entry.get("type")), 1)
     for extent in entry["shape"]:
         size *= extent if isinstance(extent, int) else 1
-    return int(entry["offset"]), max(0, size)
+    return entry["offset"], max(0, size)
 
 
 def _number(header: Any, body: bytearray, chance: random.Random) -> None:
@@ -100,7 +102,7 @@ def _entry(header: Any, body: bytearray, chance: random.Random) -> None:
     other = chance.choice(header["arrays"])
     field = chance.choice(["shape", "shape", "type", "name", "offset"])
     if field == "shape":
-        size = entry["shape"][0] if entry["shape"] else 0
+        size = entry["shape"][0] if entry["shape"] and isinstance(entry["shape"][0], int) else 0
         entry["shape"] = chance.choice(
             [
                 [],
