@@ -90,7 +90,7 @@ differential: setup ## engines beside the reference, expressions beside lxml, 5 
 
 sanitize-fast: setup ## the kernels' tests with sanitizers, then a minute each of random documents, expressions, files and engines
 	@tools/sanitize $(VENV) tests/document tests/xpath tests/engines tests/matching
-	@tools/sanitize $(VENV) --fuzz 60
+	@tools/sanitize $(VENV) --fuzz 60 $(SEED)
 
 clean: ## what was built
 	rm -rf $(VENV) build dist src/*.egg-info
