@@ -4,7 +4,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SOURCES := $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.hpp')
 
-.PHONY: help setup build shell demo console console-pictures test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage docs release clean
+.PHONY: help setup build shell demo console console-pictures test test-spark lint format bench sanitize soak fuzz differential sanitize-fast package coverage docs papers release clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -51,7 +51,7 @@ lint: setup ## ruff, mypy --strict, and the stubs of the kernels
 
 format: setup ## put the format right
 	@$(PYTHON) -m ruff check --fix . && $(PYTHON) -m ruff format .
-	@$(PYTHON) tools/wrap-docs *.md docs/*.md examples/*.md
+	@$(PYTHON) tools/wrap-docs *.md docs/*.md docs/*/*.md examples/*.md
 
 bench: setup ## the benchmarks, beside each other in one run
 	@$(PYTHON) -m benchmarks

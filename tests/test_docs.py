@@ -26,7 +26,7 @@ WITH_SERVER = {"docs/serve.md", "docs/how-to/serve-others.md"}
 RUN = ("python", "sh", "console")
 SHOWN = ("text", "toml", "xml")
 
-TEXTS = sorted(page for folder in (ROOT, ROOT / "docs", ROOT / "examples") for page in folder.glob("*.md"))
+TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

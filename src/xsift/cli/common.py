@@ -15,6 +15,7 @@ from tqdm import tqdm
 import xsift
 from xsift.errors import StorageError, SubscriptionError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
+from xsift.matching.display import plural
 from xsift.sources.namespaces import combined, namespaces_in_file, namespaces_in_text
 from xsift.sources.subscriptions import SubscriptionFile, is_subscription_file, read_subscriptions
 
@@ -280,11 +281,3 @@ def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quie
     return iter(
         tqdm(items, unit=f" {unit}", total=total, delay=1, leave=False, disable=quiet or not sys.stderr.isatty())
     )
-
-
-def plural(number: int, noun: str) -> str:
-    """1 document, 2 documents, 12,345 documents; matches, not matchs."""
-    if number == 1:
-        return f"1 {noun}"
-    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
-    return f"{number:,} {noun}{ending}"

@@ -1,6 +1,7 @@
 """The page of all papers: what each is known for, ours on the same axes, and every claim with its verdict.
 
-It is made from what is kept in `results/` alone, so that it can be made again and a test can say if it is in step.
+It is made from what is kept in `results/`, and from the definition of a paper of which nothing is. So it can be made
+again, and a test can say if it is in step.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from xsift.experiments.definition import load
+from xsift.experiments.model import Experiment
 from xsift.experiments.results import DOES_NOT_HOLD, ENOUGH_ROUNDS, HOLDS, NOT_MEASURED, OPEN
 
 __all__ = ["papers_page"]
@@ -40,7 +43,13 @@ def papers_page(results: Path) -> str:
     names.sort(key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
     kept = {name: _read(results / name / "verdicts.json") for name in names}
     machines = {name: _read(results / name / "machine.json") for name in names}
-    parts = [INTRODUCTION, _summary(kept), *(_paper(name, kept[name], machines[name]) for name in names)]
+    others = [load(name) for name in ORDER if name not in kept]
+    parts = [
+        INTRODUCTION,
+        _summary(kept, others),
+        *(_paper(name, kept[name], machines[name]) for name in names),
+        *map(_without_results, others),
+    ]
     return "\n".join(parts)
 
 
@@ -49,7 +58,7 @@ def _read(path: Path) -> dict[str, Any]:
     return kept
 
 
-def _summary(kept: dict[str, dict[str, Any]]) -> str:
+def _summary(kept: dict[str, dict[str, Any]], others: Sequence[Experiment]) -> str:
     rows = []
     for name, one in kept.items():
         for second in (False, True):
@@ -58,6 +67,9 @@ def _summary(kept: dict[str, dict[str, Any]]) -> str:
                 count = Counter(claim["verdict"] for claim in claims)
                 called = f"[{one['title']}](#{name})" if not second else f"… on {one['second']}"
                 rows.append([called, str(len(claims)), *(str(count[state]) for state in STATES)])
+    for experiment in others:
+        number = str(sum(len(figure.claims) for figure in experiment.figures if not figure.second_of))
+        rows.append([f"[{experiment.title}](#{experiment.name})", number, "0", "0", "0", number])
     heads = ["", "claims", "hold", "do not hold", "open", "not measured"]
     return "## In short\n\n" + _table(heads, rows, numbers=True)
 
@@ -66,15 +78,20 @@ def _paper(name: str, kept: dict[str, Any], machine: dict[str, Any]) -> str:
     parts = [f'<a id="{name}"></a>\n\n## {kept["title"]}\n']
     if kept["paper"]:
         parts.append(_wrapped(f"{kept['paper']}."))
-    if any(claim["verdict"] != NOT_MEASURED for claim in kept["claims"]):
-        parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
-    else:
-        parts.append("Nothing of it was measured at full scale yet.\n")
+    parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
     if kept["headlines"]:
         rows = [[one["says"], one["paper"], one["ours"], one["why"]] for one in kept["headlines"]]
         parts.append(_table(["what it is known for", "the paper", "here", "why they differ"], rows))
     parts.append(_claims(kept))
     return "\n".join(parts)
+
+
+def _without_results(experiment: Experiment) -> str:
+    """A paper of which nothing is kept."""
+    said = f"{experiment.paper}. " if experiment.paper else ""
+    run = f"`xsift experiment run {experiment.name}` measures it."
+    prose = _wrapped(f"{said}Nothing of it was measured at full scale yet: {run}")
+    return f'<a id="{experiment.name}"></a>\n\n## {experiment.title}\n\n{prose}'
 
 
 def _wrapped(prose: str) -> str:

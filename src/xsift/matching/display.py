@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["counted", "html_page", "html_table", "printable", "shortened"]
+__all__ = ["html_page", "html_table", "plural", "printable", "shortened"]
 
 SHOWN = 10  # rows
 LONGEST = 200  # characters of a cell
@@ -30,10 +30,12 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def counted(number: int, what: str) -> str:
-    """A number and what it counts: "1 subscription", "1,000 subscriptions", "2 matches"."""
-    several = f"{what}es" if what.endswith("ch") else f"{what}s"
-    return f"{number:,} {what if number == 1 else several}"
+def plural(number: int, noun: str) -> str:
+    """1 document, 2 documents, 12,345 documents; matches, not matchs."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -27,7 +27,7 @@ import pyarrow as pa
 from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader, RecordedEvents
 from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
-from xsift.matching.display import counted, html_page, html_table, printable
+from xsift.matching.display import html_page, html_table, plural, printable
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
 from xsift.matching.fragments import Fragments
@@ -89,7 +89,7 @@ class Matcher:
         self._row_ids: pa.LargeStringArray | None = None
 
     def __repr__(self) -> str:
-        return f"<Matcher of {counted(len(self), 'subscription')}, engine {self.engine}>"
+        return f"<Matcher of {plural(len(self), 'subscription')}, engine {self.engine}>"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:14} {printable(value)}" for name, value in self._facts())

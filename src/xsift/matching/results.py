@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from xsift.errors import DocumentError, XsiftError
-from xsift.matching.display import SHOWN, counted, html_page, html_table, printable, shortened
+from xsift.matching.display import SHOWN, html_page, html_table, plural, printable, shortened
 
 __all__ = ["ArrayMatches", "Explanation", "Match", "Node", "StepReport", "SubscriptionReport"]
 
@@ -123,9 +123,9 @@ class Match:
         rows = [(id, "") for id in self._make_ids(self.rows[:SHOWN])]
         rows += [("…", f"{len(self) - SHOWN:,} more")] if len(self) > SHOWN else []
         rows += [(id, str(error)) for id, error in list(self.failures.items())[:SHOWN]]
-        title = f"{name}: {counted(len(self), 'match')}"
+        title = f"{name}: {plural(len(self), 'match')}"
         if self.failures:
-            title += f", {counted(len(self.failures), 'failure')}"
+            title += f", {plural(len(self.failures), 'failure')}"
         return html_page(title, html_table(("subscription", ""), rows) if rows else "")
 
 

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.types import DoubleType, StructField
 
+from xsift.matching.display import plural
 from xsift.spark.worker import LISTED, LOAD
 
 if TYPE_CHECKING:
@@ -53,17 +54,13 @@ class BatchProgress:
     """How long workers took to load indexes, all of them together."""
 
     def __str__(self) -> str:
-        failures = f", {_number(self.failures, 'failure')}" if self.failures else ""
+        failures = f", {plural(self.failures, 'failure')}" if self.failures else ""
         version = "" if self.version is None else f", version {self.version}"
         lag = "" if self.lag_seconds is None else f", lag {self.lag_seconds:.1f} s"
         return (
-            f"batch {self.batch}: {_number(self.documents, 'document')}, {_number(self.matches, 'match', 'es')}, "
+            f"batch {self.batch}: {plural(self.documents, 'document')}, {plural(self.matches, 'match')}, "
             f"{self.broken:,} broken{failures}{version} in {self.seconds:.2f} s{lag}"
         )
-
-
-def _number(count: int, noun: str, ending: str = "s") -> str:
-    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def observe_input(documents: DataFrame, arrived: str | None, name: str = OUTPUT) -> DataFrame:
