@@ -52,7 +52,8 @@ def _call(method: str, xml: bytes, *expressions: str, ordered: bool = False) -> 
 
 def long_paths(size: int) -> tuple[int, Callable[[], str]]:
     name = b"n" * 1000
-    xml = b"<%s>" % name * 900 + b"<leaf/>" * (5000 * size) + b"</%s>" % name * 900
+    depth = 225 * size
+    xml = b"<%s>" % name * depth + b"<leaf/>" * (5000 * size) + b"</%s>" % name * depth
     return _call("select", xml, "//*")
 
 
