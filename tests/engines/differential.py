@@ -19,6 +19,8 @@ from xsift.engines import ENGINES, create, engine_class
 
 # Caches so small that they are flushed all the time.
 TINY = {"cache_bytes": (0, 1 << 12)}
+# Patterns of many `//` on deep documents have millions of tuples: enough of them, and the next document.
+FEW_TUPLES = (100, 10_000)
 
 
 def random_options(name: str, rng: random.Random) -> dict[str, object]:
@@ -28,6 +30,8 @@ def random_options(name: str, rng: random.Random) -> dict[str, object]:
         choice = rng.choice([*choices, *TINY.get(option, ())])
         if choice is not None and rng.random() < 0.7:
             options[option] = choice
+    if "tuple_steps" in engine_class(name).options:
+        options["tuple_steps"] = rng.choice(FEW_TUPLES)
     return options
 
 

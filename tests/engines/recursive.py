@@ -6,16 +6,19 @@ one of several open matches goes wrong.
 
 from __future__ import annotations
 
+import itertools
 import random
 
 from tests.support import CHILD, DESCENDANT, Element, Twig, random_element, text_condition
 from xsift.document.events import RecordedEvents
+from xsift.engines.afilter.engine import AFilter
 from xsift.engines.base import Engine
 from xsift.engines.reference import Evaluation, Tree
 from xsift.xpath.pattern import Pattern
 from xsift.xpath.symbols import Symbols
 
 END = -1
+MOST_TUPLES = 300  # of a pattern on a document; those with more are left out
 
 
 class Mix:
@@ -93,6 +96,29 @@ def recursive_differences(
                 found.append(f"{'misses' if key in expected else 'invents'} {patterns[key]!r} on {document.events}")
             if len(actual) != len(set(actual)):
                 found.append(f"says some pattern twice on {document.events}")
+            if isinstance(engine, AFilter):
+                found += tuple_differences(engine, patterns, document, tree)
             if rng.random() < 0.1:  # a document that breaks off must leave nothing behind
                 engine.match(RecordedEvents(document.events[: rng.randrange(len(document))]))
     return sorted(found, key=len)
+
+
+def tuple_differences(
+    engine: AFilter, patterns: dict[int, Pattern], document: RecordedEvents, tree: Tree
+) -> list[str]:
+    """The path-tuples of all linear patterns at once, beside those of the definition; a line for each difference."""
+    expected: dict[int, list[tuple[int, ...]]] = {}
+    for key, pattern in patterns.items():
+        if pattern.linear:
+            last = max(step for step, (_, _, _, is_condition) in enumerate(pattern.steps) if not is_condition)
+            tuples = sorted(itertools.islice(Evaluation(pattern, tree).tuples(last), MOST_TUPLES))
+            if len(tuples) < MOST_TUPLES:
+                expected[key] = tuples
+    actual: dict[int, list[tuple[int, ...]]] = {key: [] for key in expected}
+    for key, elements in engine.tuples(document, list(expected)):
+        actual[key].append(elements)
+    return [
+        f"tuples of {patterns[key]!r} are {expected[key]} and not {sorted(actual[key])} on {document.events}"
+        for key in expected
+        if sorted(actual[key]) != expected[key]
+    ]
