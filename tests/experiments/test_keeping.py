@@ -114,3 +114,18 @@ def test_reasons_of_our_definitions_are_filled_with_numbers_that_are_there() -> 
         for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
             if claim["verdict"] in ("does not hold", "open"):
                 assert not re.search(r"(?<!\w)–(?!\w)", claim["reason"]), (path.parent.name, claim["says"])
+
+
+def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tiny(FIGURE + CLAIMS), Store(tmp_path / "one"))
+    run(tiny(FIGURE + CLAIMS.replace("== 0", "< 100")), Store(tmp_path / "other"))
+    (tmp_path / "docs").mkdir()
+    assert main(["experiment", "keep", str(tmp_path / "one"), "--root", str(tmp_path)]) == 0
+    kept = str(tmp_path / "results" / "tiny")
+    capsys.readouterr()
+    assert main(["experiment", "compare", str(tmp_path / "one"), kept]) == 0
+    assert capsys.readouterr().out == "2 verdicts the same, 0 different, 0 in one run only\n"
+    assert main(["experiment", "compare", kept, str(tmp_path / "other")]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:2] == ["1: There are none.", "    does not hold / holds"]
+    assert main(["experiment", "compare", kept, str(tmp_path / "nowhere")]) == 2

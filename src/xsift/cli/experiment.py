@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from xsift.errors import XsiftError
 from xsift.experiments.budget import Estimate
+from xsift.experiments.comparing import compare
 from xsift.experiments.definition import load, names
 from xsift.experiments.keeping import keep, write_papers
 from xsift.experiments.model import Experiment
@@ -68,6 +69,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reporting.add_argument("folder", type=Path, metavar="DIR", help="what `run` wrote")
     keeping = actions.add_parser("keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md")
     keeping.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what `run` wrote")
+    comparing = actions.add_parser("compare", help="which verdicts differ between two runs of an experiment")
+    for name in ("one", "other"):
+        comparing.add_argument(name, type=Path, metavar="DIR", help="what `run` or `keep` wrote (results/NAME)")
     papers = actions.add_parser("papers", help="docs/papers.md once more, from results/")
     for parser in (keeping, papers):
         parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)")
@@ -75,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what the arguments say; the exit code."""
-    actions = {"list": _list, "run": _run, "report": _report, "keep": _keep, "papers": _papers}
+    actions = {"list": _list, "run": _run, "report": _report, "keep": _keep, "compare": _compare, "papers": _papers}
     return actions[arguments.action](arguments)
 
 
@@ -149,6 +153,12 @@ def _keep(arguments: argparse.Namespace) -> int:
     for path in keep(arguments.folders, arguments.root):
         print(path)
     return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    comparison = compare(arguments.one, arguments.other)
+    print("\n".join(comparison.lines()))
+    return 1 if comparison.different else 0
 
 
 def _papers(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,55 @@
+"""Comparing: the verdicts of two runs of an experiment, claim by claim. What changes between runs was not settled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.results import NOT_MEASURED, Results
+from xsift.experiments.store import Store
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the verdicts of two runs compare."""
+
+    same: int
+    different: list[tuple[str, str, str, str]]  # figure, claim, the verdict of one run and of the other
+    in_one_only: int  # claims that only one of the runs judged
+
+    def lines(self) -> Iterator[str]:
+        """As text, a line each."""
+        for figure, says, one, other in self.different:
+            yield f"{figure}: {says}\n    {one} / {other}"
+        yield f"{self.same} verdicts the same, {len(self.different)} different, {self.in_one_only} in one run only"
+
+
+def compare(one: Path, other: Path) -> Comparison:
+    """Compares two runs: folders that `run` wrote, or that `keep` did (results/NAME)."""
+    first, second = _verdicts(one), _verdicts(other)
+    both = [claim for claim in first if claim in second]
+    return Comparison(
+        sum(first[claim] == second[claim] for claim in both),
+        [(*claim, first[claim], second[claim]) for claim in both if first[claim] != second[claim]],
+        len(first.keys() ^ second.keys()),
+    )
+
+
+def _verdicts(folder: Path) -> dict[tuple[str, str], str]:
+    """By figure and claim: its verdict, where it was measured."""
+    kept = folder / "verdicts.json"
+    if kept.exists():
+        try:
+            claims = json.loads(kept.read_text(encoding="utf-8"))["claims"]
+            found = {(claim["figure"], claim["says"]): claim["verdict"] for claim in claims}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ExperimentError("no-run", f"{error}", place=str(kept)) from None
+    else:
+        results = Results.of(Store(folder))
+        found = {(figure.id, verdict.claim.says): verdict.state for figure, verdict in results.all_verdicts()}
+    return {claim: state for claim, state in found.items() if state != NOT_MEASURED}
