@@ -27,6 +27,7 @@ import pyarrow as pa
 from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader, RecordedEvents
 from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
+from xsift.matching.arguments import arrow_array, one_by_one, text, thread_count, valid_limits
 from xsift.matching.display import html_page, html_table, plural, printable
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
@@ -137,9 +138,7 @@ class Matcher:
         """A Match for each document, in their order. A broken document, or one that cannot be opened, is the error
         of its Match, and the rest goes on. A DocumentError among the documents stands for one that was not opened.
         """
-        if threads < 1:
-            raise ValueError(f"threads is {threads}; at least 1")
-        return self._match_all(iter(documents), threads)
+        return self._match_all(one_by_one(documents), thread_count(threads))
 
     def _match_all(self, documents: Iterator[DocumentSource | DocumentError], threads: int) -> Iterator[Match]:
         if threads == 1:
@@ -167,6 +166,7 @@ class Matcher:
         one that is broken, or is null itself. With it the errors, by the number of the document. No Python object
         is made for a document or a match.
         """
+        documents = arrow_array(documents)  # a column in pieces has other buffers
         rows, ends, errors, failures = self.match_array_rows(documents)
         missing = np.zeros(len(documents), dtype=bool)
         missing[list(errors)] = True
@@ -179,14 +179,17 @@ class Matcher:
         """match_array with the numbers of subscriptions (places in `row_ids`), all in one array, and where each
         document's end; then errors and failures, by the number of the document.
         """
-        wide, text, validity, offsets, data = _buffers(documents)
-        encoding = "utf-8" if text else None
+        documents = arrow_array(documents)
+        wide, is_text, validity, offsets, data = _buffers(documents)
+        encoding = "utf-8" if is_text else None
 
         def document(number: int) -> Document:
             return Document(documents[number].as_buffer(), encoding=encoding)
 
         with self._desk() as desk:
-            found = desk.worker.match_buffers(len(documents), offsets, wide, text, data, validity, documents.offset)
+            found = desk.worker.match_buffers(
+                len(documents), offsets, wide, is_text, data, validity, documents.offset
+            )
             return self._decided(found, document, desk)
 
     def _match_batch(self, documents: Sequence[DocumentSource | DocumentError]) -> list[Match]:
@@ -351,7 +354,7 @@ class Matcher:
         return report_row(self._rows, self._row(id), self._symbols)
 
     def _row(self, id: str) -> int:
-        row = self._rows.row_among(id, self._removed)
+        row = self._rows.row_among(text("id", id), self._removed)
         if row < 0:
             raise SubscriptionError("unknown-id", f"there is no subscription {id!r} in this matcher", id=id)
         return row
@@ -451,7 +454,7 @@ class Matcher:
         you trust.
         """
         try:
-            return cls._restored(*storage.read(path), limits or Limits(), validate)
+            return cls._restored(*storage.read(path), valid_limits(limits), validate)
         except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
             raise StorageError("damaged-file", f"{os.fspath(path)} is damaged: {error}") from error
 
@@ -572,8 +575,6 @@ def _buffers(documents: pa.Array) -> tuple[bool, bool, int, int, int]:
     an Arrow array."""
     kind = documents.type
     wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if not (wide or text or pa.types.is_binary(kind)):
-        raise TypeError(f"documents must be an Arrow array of strings or bytes, not of {kind}")
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     validity, offsets, data = documents.buffers()
-    return wide, text, validity.address if validity else 0, offsets.address, data.address if data else 0
+    return wide, is_text, validity.address if validity else 0, offsets.address, data.address if data else 0

@@ -8,6 +8,7 @@ pages.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import mmap
@@ -35,6 +36,8 @@ Array = npt.NDArray[Any]
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes a file whole or not at all: a reader never sees half of one."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
     try:
         with open(temporary, "xb") as file:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from xsift.document import Limits
 from xsift.errors import StorageError, SubscriptionError, XPathError, XsiftError
 from xsift.matching import storage
+from xsift.matching.arguments import text, valid_limits
 from xsift.matching.display import SHOWN, html_page, html_table, printable, shortened
 from xsift.matching.explanation import report_row
 from xsift.matching.matcher import Matcher, restored_symbols, saved_symbols
@@ -52,7 +53,7 @@ class Subscriptions:
         self._refuse_residuals = residuals == "refuse"
         self._symbols = Symbols()
         self._rows = Rows()
-        self._segments: dict[tuple[Any, ...], Segments] = {}
+        self._segments: dict[str, Segments] = {}
         self._mappings: list[dict[str, str]] = []  # the set's own first; a row has the number of one
         self._compilers: list[Compiler] = []
         self._mapping_numbers: dict[tuple[tuple[str, str], ...], int] = {}
@@ -71,9 +72,8 @@ class Subscriptions:
 
         Raises XPathError if the expression cannot be used, SubscriptionError if there is a subscription with this id.
         """
-        for name, value in (("id", id), ("xpath", xpath)):
-            if not isinstance(value, str):
-                raise SubscriptionError("bad-value", f"{name} must be str, not {type(value).__name__}")
+        text("id", id)
+        text("xpath", xpath)
         with self._lock:
             mapping = self._mapping_of({**self._mappings[0], **namespaces}) if namespaces else 0
             self._rows.add(
@@ -173,7 +173,7 @@ class Subscriptions:
     def remove(self, id: str) -> None:
         """Removes a subscription. Raises SubscriptionError if there is none with this id."""
         with self._lock:
-            self._rows.remove(id)
+            self._rows.remove(text("id", id))
 
     def __len__(self) -> int:
         return self._rows.count
@@ -234,7 +234,7 @@ class Subscriptions:
             return report_row(self._rows, self._row(id), self._symbols)
 
     def _row(self, id: str) -> int:
-        row = self._rows.row_of(id)
+        row = self._rows.row_of(text("id", id))
         if row < 0:
             raise SubscriptionError("unknown-id", f"there is no subscription {id!r}", id=id)
         return row
@@ -286,7 +286,7 @@ class Subscriptions:
         matcher: ask for another one; it shares with this one whatever did not change.
         """
         name, reason = choose_engine(engine)
-        key = (name, *sorted(options.items()))
+        key = f"{name} {sorted(options.items())}"  # values may be of any kind: the engine says which it takes
         with self._lock:
             if key not in self._segments:
                 self._segments[key] = Segments(self._rows, self._symbols, name, options)
@@ -295,7 +295,7 @@ class Subscriptions:
                 symbols=self._symbols,
                 mappings=self._mappings,
                 built=self._segments[key].update(),
-                limits=limits or Limits(),
+                limits=valid_limits(limits),
                 engine=name,
                 options=options,
                 reason=reason,
