@@ -8,6 +8,7 @@ import pytest
 
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, random_element, random_twig
+from xsift.document.events import RecordedEvents
 from xsift.engines.reference import Evaluation, Tree
 from xsift.engines.sift.engine import Sift
 from xsift.errors import EngineError
@@ -160,3 +161,30 @@ def test_bad_options_are_refused() -> None:
         Sift(cache_bytes=-1)
     with pytest.raises(EngineError, match="unknown-option"):
         Sift(other=1)
+
+
+def test_joints_come_out_alike_after_the_cache_was_emptied() -> None:
+    """States of open elements are made anew, of other parts: threads that were joined must be joined again."""
+    symbols = Symbols()
+    a, b, z = (symbols.element(name) for name in "abz")
+    texts = {
+        "//*[*[.//*//*//*//*]//*//a//*[.//*]//b]//b//*[.//*[.//*[.//*][.//*]//*]//*[.//*]/a]//*[*//*]//*": True,
+        "//a[.//*[.//*[.//*//a]//*[.//*[*][.//*]//*]//*[.//b][.//b]//a]/*[*]/*//*//*]//a": True,
+        "//*[.//*]//*[.//*/b//b//a]//*": True,
+        "//b//*": False,
+        "//a//*": False,
+    }
+    asked = [one for text, ordered in texts.items() for one in patterns(text, symbols, ordered=ordered)]
+    codes = {"a": a, "b": b, "z": z, ")": -1}
+    documents = [
+        "aaaabbaabaabababbaababababaaabbbaabbbbabaaaabaaaabbbbaabbbabaaaaabb)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))",
+        "zbbzab)b))a)zbza)aaa)))bbzabz)bb))aab)a)))bbbbazbz)az)z)bbb)zz)z)b)az)azzb)z))abzbab)))a)zbzbbza)zbaz)a)azzba)zz)bbbzbaa)a))abzb)baa)a)zba)))aa)bz))az)azzbab)zb)zz)bzaazzz)abz)a)z)bbb)za))))))zaza)a)zaa)a)aa))b))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))",
+    ]
+    for cache_bytes in (0, 4096, 1 << 27):
+        engine = Sift(cache_bytes=cache_bytes)
+        keys = [engine.add(pattern) for pattern in asked]
+        for text in documents:
+            document = RecordedEvents([codes[tag] for tag in text])
+            tree = Tree(document.events)
+            right = [key for key, pattern in zip(keys, asked, strict=True) if Evaluation(pattern, tree).matches()]
+            assert engine.match(document).tolist() == right

@@ -40,7 +40,7 @@ struct Part {
     int64_t marked;           // states with branching steps
     int64_t accepts;          // what its states accept: all keys, or all edges
     int64_t end;
-    uint64_t hash;            // of the set, whatever the order
+    uint64_t hash;            // the sum of its members' hashes: of several parts it is that of the union
     uint64_t subjects;        // of the conditions that lead on, as bits
     uint32_t names;           // that lead on from `live`, as bits
     int32_t same_hash;        // another part with the same hash, or NONE
@@ -218,7 +218,8 @@ class LazyDfa {
     }
 
     // A hash of the states of the automaton that a state stands for. States that stand for the same may be several, if they
-    // were come to in different ways.
+    // were come to in different ways; then their parts differ, but the sum over them does not. It must not: after the cache
+    // was emptied the same sets may be made of other parts.
     uint64_t set_hash_of(int32_t state) const {
         const DfaState& at = states[state];
         uint64_t hash = at.loops != NONE ? mix64(loops[at.loops].hash) : 0;
@@ -521,13 +522,13 @@ class LazyDfa {
     int32_t intern_part() {
         if (live.empty() && conditional.empty() && new_loops.empty() && marked.empty() && accepts.empty())
             return EMPTY_PART;
-        const uint64_t hash = set_hash >> 1;  // FlatMap has one key that it cannot take
-        const int32_t first = parts_by_hash.get(hash, NONE);
+        const uint64_t key = set_hash >> 1;  // FlatMap has one key that it cannot take
+        const int32_t first = parts_by_hash.get(key, NONE);
         if (first >= 0) stamp_set();
         for (int32_t part = first; part >= 0; part = parts[part].same_hash)
             if (is_current_set(parts[part])) return part;
         Part made;
-        made.hash = hash;
+        made.hash = set_hash;
         made.subjects = 0;
         made.names = 0;
         for (const int32_t state : live) made.names |= index->automaton.states[state].leads_on();
@@ -549,7 +550,7 @@ class LazyDfa {
         parts.push_back(made);
         accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK, 0, 0, 0});
         const int32_t part = int32_t(parts.size()) - 1;
-        parts_by_hash.put(hash, part);
+        parts_by_hash.put(key, part);
         return part;
     }
 
