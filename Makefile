@@ -81,7 +81,7 @@ coverage: setup ## how much of the Python files the tests run; KIND=kernels for 
 docs: setup ## the docs site, in build/site; no network is needed
 	@tools/docs/build $(VENV)
 
-release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
+release: setup ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
 	@tools/release $(VENV)
 
 differential: setup ## engines beside the reference, expressions beside lxml, 5 minutes each; SECONDS_EACH=3600 for longer
