@@ -75,7 +75,7 @@ fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EAC
 package: setup ## source distribution and wheel in dist/, tried in an environment of their own
 	@tools/package $(VENV)
 
-coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build with line tracing
+coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build that counts lines
 	@tools/coverage $(VENV) $(or $(KIND),python)
 
 docs: setup ## the docs site, in build/site; no network is needed
