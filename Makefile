@@ -75,13 +75,13 @@ fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EAC
 package: setup ## source distribution and wheel in dist/, tried in an environment of their own
 	@tools/package $(VENV)
 
-coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build with line tracing
+coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build that counts lines
 	@tools/coverage $(VENV) $(or $(KIND),python)
 
 docs: setup ## the docs site, in build/site; no network is needed
 	@tools/docs/build $(VENV)
 
-release: lint test package ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
+release: setup ## everything of a release but the upload; the tag is the version of src/xsift/__init__.py
 	@tools/release $(VENV)
 
 differential: setup ## engines beside the reference, expressions beside lxml, 5 minutes each; SECONDS_EACH=3600 for longer

@@ -4,7 +4,7 @@
     XSIFT_BUILD=profile     as released, with lines for perf and callgrind
     XSIFT_BUILD=debug       bounds checks and assertions on
     XSIFT_BUILD=sanitize    address and undefined-behaviour sanitizers (see `make sanitize`)
-    XSIFT_BUILD=trace       line tracing, for the coverage of kernels (see `make coverage`)
+    XSIFT_BUILD=coverage    counts the lines that run, for gcov (see `make coverage KIND=kernels`)
     XSIFT_JOBS=4            how many compilers run at once; all processors by default
 
 All other settings are in pyproject.toml.
@@ -35,12 +35,14 @@ COMPILE = {
         "-D_GLIBCXX_ASSERTIONS",
         "-fno-sanitize-recover=undefined",
     ],
-    "trace": ["-O1", "-DCYTHON_TRACE=1", "-DCYTHON_TRACE_NOGIL=1", "-DCYTHON_USE_SYS_MONITORING=0"],
+    "coverage": ["-O0", "-g0", "--coverage"],
 }[MODE]
-LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
+LINK = {"sanitize": ["-fsanitize=address,undefined"], "coverage": ["--coverage"]}.get(MODE, [])
 HEADERS = [header.as_posix() for header in sorted(Path("src").rglob("*.hpp"))]
 INCLUDES = sorted({Path(header).parent.as_posix() for header in HEADERS})
 CHECKS = MODE not in ("release", "profile")
+# What Cython would write into every module (memory views, calls, errors) is compiled once; the others import it.
+SHARED = "xsift.native.cython_shared"
 WORDS = os.environ.get("XSIFT_KERNELS", "").split()
 
 NO_EXPAT = """
@@ -99,6 +101,9 @@ def optimisation(source: Path) -> list[str]:
 
 def kernels() -> list[Extension]:
     found = []
+    if WORDS != ["none"]:
+        source = f"src/{SHARED.replace('.', '/')}.c"
+        found.append(Extension(SHARED, [source], extra_compile_args=["-g0", "-O2"], extra_link_args=LINK))
     for source in sorted(Path("src").rglob("*.pyx")):
         name = ".".join(source.relative_to("src").with_suffix("").parts)
         if WORDS and not any(word in source.as_posix() for word in WORDS):
@@ -122,17 +127,20 @@ if __name__ == "__main__":  # cythonize starts processes, which read this file a
         cmdclass={"build_ext": BuildKernels},
         ext_modules=cythonize(
             kernels(),
-            build_dir=None if MODE == "trace" else f"build/cython-{MODE}",  # coverage wants it beside the source
+            build_dir=f"build/cython-{MODE}",
             nthreads=0 if JOBS == 1 else JOBS,
             language_level=3,
             include_path=["src"],
+            shared_utility_qualified_name=SHARED,
+            emit_linenums=MODE == "coverage",  # what gcov counts is then told by the lines of the .pyx
             compiler_directives={
                 "boundscheck": CHECKS,
                 "initializedcheck": CHECKS,
-                "linetrace": MODE == "trace",
                 "cdivision": True,
                 "embedsignature": True,
                 "binding": True,
+                "auto_pickle": False,  # what can be pickled says how; all else refuses
+                "emit_code_comments": MODE == "profile",  # the source beside its C++, for reading
             },
         ),
     )

@@ -10,7 +10,7 @@ import pytest
 import xsift
 from tests.spark.data import finish
 from xsift.spark import KafkaSink, match_stream, register_sources
-from xsift.spark.kafka import KafkaStreamReader, Settings, _limited
+from xsift.spark.kafka import KafkaSettings, KafkaStreamReader, _limited
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,7 +154,9 @@ def test_offsets_and_limits(cluster: tuple[Any, str]) -> None:
     producer, servers = cluster
     send(producer, "limits", [b"x"] * 7, partition=0)
     send(producer, "limits", [b"x"] * 3, partition=1)
-    reader = KafkaStreamReader(Settings.of({"servers": servers, "topics": "limits", "maxOffsetsPerTrigger": "4"}))
+    reader = KafkaStreamReader(
+        KafkaSettings.of({"servers": servers, "topics": "limits", "maxOffsetsPerTrigger": "4"})
+    )
     start = reader.initialOffset()
     seen, steps = start, 0
     reader.prepareForTriggerAvailableNow()
@@ -166,7 +168,7 @@ def test_offsets_and_limits(cluster: tuple[Any, str]) -> None:
         assert sum(batch.num_rows for batch in read) == sum(part.end - part.begin for part in ranges)  # type: ignore[attr-defined]
         seen, steps = end, steps + 1
     assert steps == 3
-    fresh = KafkaStreamReader(Settings.of({"servers": servers, "topics": "limits", "startingOffsets": "latest"}))
+    fresh = KafkaStreamReader(KafkaSettings.of({"servers": servers, "topics": "limits", "startingOffsets": "latest"}))
     assert (
         fresh.partitions(
             fresh.initialOffset(), fresh.latestOffset(fresh.initialOffset(), fresh.getDefaultReadLimit())
@@ -181,9 +183,9 @@ def test_shares_of_a_limit() -> None:
 
 def test_what_goes_wrong_is_said() -> None:
     with pytest.raises(xsift.XsiftError, match="needs 'topics'"):
-        Settings.of({"servers": "x"})
+        KafkaSettings.of({"servers": "x"})
     with pytest.raises(xsift.XsiftError, match="earliest or latest"):
-        Settings.of({"servers": "x", "topics": "t", "startingOffsets": "7"})
+        KafkaSettings.of({"servers": "x", "topics": "t", "startingOffsets": "7"})
 
 
 def test_only_allowed_topics_are_sent_to(spark: SparkSession, cluster: tuple[Any, str]) -> None:

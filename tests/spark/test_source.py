@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from tests.sources.test_records import TRICKY, records
 from tests.spark.data import finish
 from xsift.spark import read_records, register_sources
-from xsift.spark.source import RecordStreamReader, Settings
+from xsift.spark.source import RecordStreamReader, SourceSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,7 +150,7 @@ def test_places_are_found_on_executors(spark: SparkSession, tmp_path: Path) -> N
 def test_offsets_are_compact(tmp_path: Path) -> None:
     for number in range(2000):
         (tmp_path / f"{'long' * 20}{number:05}.xml").write_bytes(b"<d><r/></d>")
-    reader = RecordStreamReader(Settings.of({"path": str(tmp_path), "record": "r"}))
+    reader = RecordStreamReader(SourceSettings.of({"path": str(tmp_path), "record": "r"}))
     before = {"files": json.dumps([str(tmp_path / f"{'long' * 20}{number:05}.xml") for number in range(500)])}
     offset = reader.latestOffset(before, ReadMaxFiles(10))
     files = [split.file for pack in reader.partitions(before, offset) for split in cast(Any, pack).splits]

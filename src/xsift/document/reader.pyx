@@ -24,9 +24,10 @@ it, but namespaces are. Known differences, with the reasons in tests/document/te
 import os
 import threading
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Fetch, PyErr_Restore
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport PyObject
 from libc.string cimport memcpy
 from libcpp.string cimport string
@@ -673,7 +674,8 @@ cdef class Reader(EventSource):
         """Says which element was open, if the document, or its file, can be read again."""
         encoding = None if self.encoding_name == NULL else (<bytes>self.encoding_name).decode("ascii", "replace")
         if not self.from_file:
-            name_open_element(error, <const char[:self.length]>self.data if self.length else b"", encoding)
+            beginning = PyMemoryView_FromMemory(<char*>self.data, self.length, PyBUF_READ) if self.length else b""
+            name_open_element(error, beginning, encoding)
         elif self.owns_source and self.source.seekable():
             self.source.seek(0)
             name_open_element(error, self.source.read(min(error.offset + 200, MOST_BYTES)), encoding)

@@ -3,6 +3,7 @@ from libcpp.vector cimport vector
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.branches cimport BranchIndex
 from xsift.engines.join cimport TwigJoin
+from xsift.native.numbers cimport FreeNumbers
 from xsift.native.tables cimport BytesTable
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t, uint64_t
 from xsift.xpath.pattern cimport Pattern
@@ -32,7 +33,7 @@ cdef class PathEngine(Engine):
     # Patterns.
     cdef vector[int32_t] pattern_path         # by key: the path of a linear pattern; -1: a twig; -2: the key is free
     cdef BranchIndex branches                 # of the twigs
-    cdef vector[int32_t] free_keys
+    cdef FreeNumbers free_keys
     cdef Py_ssize_t pattern_count
     cdef Py_ssize_t twig_count
     cdef public int64_t note_limit            # elements and hits that the join notes before it gives up what it can

@@ -84,7 +84,7 @@ cdef class PathEngine(Engine):
                 self._drop_if_unused(path)
             self.twig_count -= 1
         self.pattern_path[key] = FREE
-        self.free_keys.push_back(key)
+        self.free_keys.give_back(key)
         self.pattern_count -= 1
 
     def _twig_paths(self, int32_t key):
@@ -122,13 +122,10 @@ cdef class PathEngine(Engine):
         raise NotImplementedError(type(self).__name__)
 
     def _new_key(self):
-        cdef int32_t key
-        if self.free_keys.size():
-            key = self.free_keys.back()
-            self.free_keys.pop_back()
-            return key
-        self.pattern_path.push_back(FREE)
-        return <int32_t>self.pattern_path.size() - 1
+        cdef int32_t key = self.free_keys.take(self.pattern_path.size())
+        if <size_t>key == self.pattern_path.size():
+            self.pattern_path.push_back(FREE)
+        return key
 
     def _path_to(self, Pattern pattern, int32_t leaf):
         """The number of the path from the pattern's first step to `leaf`; the engine is told if it is new."""

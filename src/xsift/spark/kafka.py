@@ -59,7 +59,7 @@ class Range(InputPartition):
 
 
 @dataclass(frozen=True)
-class Settings:
+class KafkaSettings:
     """The options of a read."""
 
     topics: tuple[str, ...]
@@ -69,7 +69,7 @@ class Settings:
     client: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Settings:
+    def of(cls, options: Mapping[str, str]) -> KafkaSettings:
         """The options, checked."""
         for name in ("servers", "topics"):
             if not options.get(name):
@@ -111,14 +111,14 @@ class KafkaSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads all that is there now."""
-        return KafkaReader(Settings.of(self.options))
+        return KafkaReader(KafkaSettings.of(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads what arrives."""
-        return KafkaStreamReader(Settings.of(self.options))
+        return KafkaStreamReader(KafkaSettings.of(self.options))
 
 
-def _consumer(settings: Settings) -> Any:
+def _consumer(settings: KafkaSettings) -> Any:
     try:
         from confluent_kafka import Consumer
     except ImportError:
@@ -134,7 +134,7 @@ def _consumer(settings: Settings) -> Any:
     return Consumer({**fixed, **dict(settings.client)})
 
 
-def _watermarks(settings: Settings) -> dict[str, tuple[int, int]]:
+def _watermarks(settings: KafkaSettings) -> dict[str, tuple[int, int]]:
     """The first offset and the one after the last of each partition."""
     from confluent_kafka import TopicPartition
 
@@ -162,7 +162,7 @@ def _ranges(begin: Mapping[str, int], end: Mapping[str, int]) -> list[Range]:
     return ranges
 
 
-def _read(part: Range, settings: Settings) -> Iterator[pa.RecordBatch]:
+def _read(part: Range, settings: KafkaSettings) -> Iterator[pa.RecordBatch]:
     from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
     with closing(_consumer(settings)) as consumer:
@@ -219,7 +219,7 @@ def _batch(messages: Sequence[Any]) -> pa.RecordBatch:
 class KafkaReader(DataSourceReader):
     """The batch reader."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -238,7 +238,7 @@ class KafkaReader(DataSourceReader):
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The streaming reader."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._target: Offsets | None = None
 

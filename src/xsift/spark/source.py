@@ -85,7 +85,7 @@ class Pack(InputPartition):
 
 
 @dataclass(frozen=True)
-class Settings:
+class SourceSettings:
     """The options of a read."""
 
     paths: tuple[str, ...]
@@ -96,7 +96,7 @@ class Settings:
     mode: str
 
     @classmethod
-    def of(cls, options: Any) -> Settings:
+    def of(cls, options: Any) -> SourceSettings:
         """The options, checked. Spark has several paths as a JSON list."""
         paths = json.loads(options["paths"]) if options.get("paths") else [options.get("path")]
         for name, there, example in (
@@ -143,14 +143,14 @@ class RecordSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads files once."""
-        return RecordReader(Settings.of(self.options))
+        return RecordReader(SourceSettings.of(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads files as they arrive."""
-        return RecordStreamReader(Settings.of(self.options))
+        return RecordStreamReader(SourceSettings.of(self.options))
 
 
-def packed(files: Sequence[File], settings: Settings) -> list[Pack]:
+def packed(files: Sequence[File], settings: SourceSettings) -> list[Pack]:
     """What tasks read: large files in splits, small files together. A file that cannot be opened is one split, which
     is where its error is told."""
     whole_bytes = sum(file.size_bytes + OPEN_BYTES for file in files)
@@ -170,7 +170,7 @@ def packed(files: Sequence[File], settings: Settings) -> list[Pack]:
     return [*packs, Pack(tuple(held))] if held else packs
 
 
-def splits_of(file: File, settings: Settings) -> list[Split]:
+def splits_of(file: File, settings: SourceSettings) -> list[Split]:
     """A large file in splits: one pass over it finds places where records begin."""
     try:
         first = next(chunks_of(file.path), b"")
@@ -187,7 +187,7 @@ def splits_of(file: File, settings: Settings) -> list[Split]:
     ]
 
 
-def read_pack(splits: Sequence[Split], settings: Settings) -> Iterator[pa.RecordBatch]:
+def read_pack(splits: Sequence[Split], settings: SourceSettings) -> Iterator[pa.RecordBatch]:
     """The records of splits, in Arrow batches; of what cannot be read the error, as the mode asks."""
     held: list[tuple[str, int, bytes | None, str | None]] = []
     held_bytes = 0
@@ -202,7 +202,7 @@ def read_pack(splits: Sequence[Split], settings: Settings) -> Iterator[pa.Record
         yield _batch(held)
 
 
-def _rows(split: Split, settings: Settings) -> Iterator[tuple[str, int, bytes | None, str | None]]:
+def _rows(split: Split, settings: SourceSettings) -> Iterator[tuple[str, int, bytes | None, str | None]]:
     position = split.begin
     try:
         for record in _records(split, settings):
@@ -215,7 +215,7 @@ def _rows(split: Split, settings: Settings) -> Iterator[tuple[str, int, bytes | 
             yield split.file, position, None, error.message
 
 
-def _records(split: Split, settings: Settings) -> Iterator[Record]:
+def _records(split: Split, settings: SourceSettings) -> Iterator[Record]:
     try:
         if split.header is not None:
             chunks = chunks_of(split.file, split.begin, split.end)
@@ -240,7 +240,7 @@ def read_records(spark: SparkSession, paths: str | Sequence[str], record: str, *
     """The records of files, as `spark.read.format("xsift")` gives them, with the same options; but the pass that
     finds the places to split large files at runs on executors, a task a file, when the DataFrame is computed."""
     listed = [paths] if isinstance(paths, str) else list(paths)
-    settings = Settings.of({**options, "paths": json.dumps(listed), "record": record})
+    settings = SourceSettings.of({**options, "paths": json.dumps(listed), "record": record})
     files = find_files(settings.paths)
     large = [file for file in files if file.size_bytes > settings.split_bytes and not compressed(file.path)]
     small = packed([file for file in files if file not in set(large)], settings)
@@ -257,7 +257,7 @@ def read_records(spark: SparkSession, paths: str | Sequence[str], record: str, *
 class _Plan:
     """Mapped over files: the packs that tasks are to read."""
 
-    settings: Settings
+    settings: SourceSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -276,7 +276,7 @@ class _Plan:
 class _ReadPacks:
     """Mapped over packs: their records."""
 
-    settings: Settings
+    settings: SourceSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -287,7 +287,7 @@ class _ReadPacks:
 class RecordReader(DataSourceReader):
     """The batch reader."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -304,7 +304,7 @@ class RecordStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The streaming reader. An offset has the files of its micro-batch, and a short digest of each file that was
     there and read before; one that is gone is forgotten."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._target: set[str] | None = None
 

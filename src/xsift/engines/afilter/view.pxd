@@ -2,6 +2,7 @@ from libcpp.vector cimport vector
 
 from xsift.engines.afilter.labels cimport Link, PRLabelTree, SFLabelTree
 from xsift.engines.paths cimport PathStep
+from xsift.native.numbers cimport FreeNumbers
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint64_t
 
@@ -45,7 +46,7 @@ cdef class AxisView:
     # By edge number, one each axis: the trigger assertions, unless AxisView is suffix-compressed.
     cdef vector[vector[Trigger]] child_triggers
     cdef vector[vector[Trigger]] descendant_triggers
-    cdef vector[int32_t] free_numbers
+    cdef FreeNumbers free_numbers
     cdef int64_t assertion_count
 
     cdef int32_t add_assertion(self, symbol_t source, symbol_t target) except -1
@@ -66,7 +67,7 @@ cdef class PatternView:
     cdef vector[PathEntry] paths
     cdef vector[int32_t] names                # by path: the engine's number
     cdef vector[int32_t] numbers              # by the engine's number: the path, or NONE
-    cdef vector[int32_t] free_paths
+    cdef FreeNumbers free_paths
     cdef int64_t live                         # how many there are
     cdef int64_t loose                        # of them, those that came since they were arranged
     # The assertions (path, step), a record a path. First for each step which pointer leads from its object to that of

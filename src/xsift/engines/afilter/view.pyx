@@ -42,13 +42,9 @@ cdef class AxisView:
 
     def _new_edge(self, symbol_t source, symbol_t target):
         cdef int32_t slot = self.nodes[source].free_slot
-        cdef int32_t number
+        cdef int32_t number = self.free_numbers.take(self.child_triggers.size())
         cdef Edge edge
-        if self.free_numbers.size():
-            number = self.free_numbers.back()
-            self.free_numbers.pop_back()
-        else:
-            number = <int32_t>self.child_triggers.size()
+        if <size_t>number == self.child_triggers.size():
             self.child_triggers.push_back(vector[Trigger]())
             self.descendant_triggers.push_back(vector[Trigger]())
         edge.target = target
@@ -75,7 +71,7 @@ cdef class AxisView:
         node.assertions -= 1
         self.assertion_count -= 1
         if edge.assertions == 0:
-            self.free_numbers.push_back(edge.number)
+            self.free_numbers.give_back(edge.number)
             self.slots.erase(pack(source, target))
             edge.target = FREE_EDGE
             self.targets[source][slot] = stack_of(FREE_EDGE)
@@ -166,7 +162,7 @@ cdef class PatternView:
         for step in range(entry.length):
             self.axes.remove_assertion(steps[step].symbol, steps[step - 1].symbol if step else <symbol_t>ROOT)
         self.free_block(entry)
-        self.free_paths.push_back(path)
+        self.free_paths.give_back(path)
         self.paths[path] = PathEntry(0, 0, NONE)
         self.numbers[name] = NONE
         self.live -= 1
@@ -174,11 +170,8 @@ cdef class PatternView:
         return 0
 
     cdef int32_t new_path(self, int32_t name) except -1:
-        cdef int32_t path = <int32_t>self.paths.size()
-        if self.free_paths.size():
-            path = self.free_paths.back()
-            self.free_paths.pop_back()
-        else:
+        cdef int32_t path = self.free_paths.take(self.paths.size())
+        if <size_t>path == self.paths.size():
             self.paths.push_back(PathEntry(0, 0, NONE))
             self.names.push_back(name)
             self.in_twig.push_back(0)
@@ -384,7 +377,7 @@ cdef class PatternView:
     def memory(self):
         """Bytes by structure; what a deployment does not build is not there."""
         cdef int64_t assertions = self.paths.capacity() * sizeof(PathEntry) + 4 * (
-            self.steps.capacity() + self.names.capacity() + self.numbers.capacity() + self.free_paths.capacity())
+            self.steps.capacity() + self.names.capacity() + self.numbers.capacity()) + self.free_paths.bytes()
         cdef size_t i
         assertions += self.in_twig.capacity() + self.free_blocks.capacity() * sizeof(vector[int32_t])
         for i in range(self.free_blocks.size()):

@@ -59,6 +59,7 @@ from xsift.engines.bfilter.index cimport NONE
 from xsift.engines.bfilter.run cimport (
     BFilterScratch, Entry, Filtering, Instance, Loop, OpenElement, Origin, Part,
 )
+from xsift.native.numbers cimport FreeNumbers
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport CHILD, Pattern
 from xsift.xpath.symbols cimport Symbols
@@ -85,7 +86,7 @@ cdef class BFilter(Filtering):
 
     cdef Symbols symbols                 # of the patterns; None before the first
     cdef vector[string] patterns         # by key: the pattern's own key, for select and for inspection
-    cdef vector[int32_t] free_keys
+    cdef FreeNumbers free_keys
 
     def refuses(self, Pattern pattern not None):
         if pattern.ordered:
@@ -96,15 +97,13 @@ cdef class BFilter(Filtering):
         reason = self.refuses(pattern)
         if reason:
             raise EngineError("refused-pattern", f"engine {self.name!r} refuses {pattern}: {reason}")
-        cdef int32_t key = <int32_t>self.patterns.size()
+        cdef int32_t key = self.free_keys.take(self.patterns.size())
         self.version += 1
         self.symbols = pattern.symbols
-        if self.free_keys.size():
-            key = self.free_keys.back()
-            self.free_keys.pop_back()
-            self.patterns[key] = pattern.key
-        else:
+        if <size_t>key == self.patterns.size():
             self.patterns.push_back(pattern.key)
+        else:
+            self.patterns[key] = pattern.key
         self.index.insert(pattern, key)
         self.query_count += 1
         return key
@@ -114,7 +113,7 @@ cdef class BFilter(Filtering):
         self.version += 1
         self.index.delete(key)
         self.patterns[key] = string()
-        self.free_keys.push_back(key)
+        self.free_keys.give_back(key)
         self.query_count -= 1
 
     def __len__(self):
@@ -131,7 +130,7 @@ cdef class BFilter(Filtering):
 
     def memory(self):
         cdef BFilterScratch scratch
-        cdef int64_t patterns = self.patterns.capacity() * sizeof(string) + self.free_keys.capacity() * 4
+        cdef int64_t patterns = self.patterns.capacity() * sizeof(string) + self.free_keys.bytes()
         cdef size_t i
         for i in range(self.patterns.size()):
             patterns += self.patterns[i].capacity()

@@ -1,6 +1,7 @@
 from libcpp.vector cimport vector
 
 from xsift.engines.paths cimport PathStep
+from xsift.native.numbers cimport FreeNumbers
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 
@@ -47,7 +48,7 @@ cdef class PredicateIndex:
     cdef FlatMap[int32_t] tag_of_symbol
     cdef vector[symbol_t] tag_symbol
     cdef vector[Predicate] predicates      # by pid
-    cdef vector[int32_t] free_pids
+    cdef FreeNumbers free_pids
     # The stages of Figure 1: by kind, by tag or tags, by operator, by value; -1 where there is no predicate.
     cdef vector[vector[int32_t]] absolute     # by 2 * tag + operator
     cdef FlatMap[int32_t] relative_slot       # pack(first tag, second tag) -> slot

@@ -84,13 +84,11 @@ cdef class PredicateIndex:
         pid = pids[0][predicate.value]
         if pid < 0:
             predicate.uses = 0
-            if self.free_pids.size():
-                pid = self.free_pids.back()
-                self.free_pids.pop_back()
-                self.predicates[pid] = predicate
-            else:
-                pid = <int32_t>self.predicates.size()
+            pid = self.free_pids.take(self.predicates.size())
+            if <size_t>pid == self.predicates.size():
                 self.predicates.push_back(predicate)
+            else:
+                self.predicates[pid] = predicate
             pids[0][predicate.value] = pid
             self.predicate_count += 1
             if predicate.kind == END_OF_PATH:
@@ -107,7 +105,7 @@ cdef class PredicateIndex:
             pids[0][self.predicates[pid].value] = -1
             while pids.size() and pids.back() < 0:
                 pids.pop_back()
-            self.free_pids.push_back(pid)
+            self.free_pids.give_back(pid)
             self.predicate_count -= 1
         return 0
 
@@ -240,5 +238,5 @@ cdef class PredicateIndex:
             size += 4 * self.end_of_path[i].capacity()
         size += sizeof(vector[int32_t]) * (
             self.absolute.capacity() + self.relative.capacity() + self.end_of_path.capacity())
-        return (size + self.predicates.capacity() * sizeof(Predicate)
-                + 4 * (self.free_pids.capacity() + self.tag_symbol.capacity() + self.length.capacity()))
+        return (size + self.predicates.capacity() * sizeof(Predicate) + self.free_pids.bytes()
+                + 4 * (self.tag_symbol.capacity() + self.length.capacity()))

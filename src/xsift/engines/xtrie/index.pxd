@@ -2,6 +2,7 @@ from libc.stdint cimport uint16_t
 from libcpp.vector cimport vector
 
 from xsift.engines.xtrie.probes cimport Probe, ProbeLists
+from xsift.native.numbers cimport FreeNumbers
 from xsift.native.tables cimport FlatMap
 from xsift.native.types cimport int32_t, symbol_t
 from xsift.xpath.pattern cimport Pattern
@@ -88,9 +89,9 @@ cdef class SubstringTable:
     cdef bint eager                     # whether rows that are no leaf substrings are listed, too
     # Whose levels the run keeps: each row's (eager), or each inner substring's (lazy), these numbered without gaps.
     cdef int32_t substring_levels       # how many numbers were given; 0 is the document's
-    cdef vector[int32_t] free_levels
+    cdef FreeNumbers free_levels
     cdef vector[int32_t] first_row      # by key: the first of its rows; 0 for a key that is free
-    cdef vector[int32_t] free_keys
+    cdef FreeNumbers free_keys
     cdef int32_t free_rows
     cdef int32_t arranged_rows          # how many there were when they were last rearranged
     cdef readonly Py_ssize_t pattern_count

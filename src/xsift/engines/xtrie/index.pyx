@@ -180,12 +180,9 @@ cdef class SubstringTable:
     cdef int32_t add_pattern(self, Pattern pattern, Trie trie) except -1:
         """Appends the rows of the pattern's simple decomposition; returns the pattern's key."""
         cdef int32_t first = <int32_t>self.rows.size()
-        cdef int32_t key, row
-        if self.free_keys.size():
-            key = self.free_keys.back()
-            self.free_keys.pop_back()
-        else:
-            key = <int32_t>self.first_row.size()
+        cdef int32_t key = self.free_keys.take(self.first_row.size())
+        cdef int32_t row
+        if <size_t>key == self.first_row.size():
             self.first_row.push_back(0)
         self.first_row[key] = first
         decompose(pattern, key, &self.rows, trie)
@@ -210,7 +207,7 @@ cdef class SubstringTable:
             self.rows[row].pattern = -1
         self.free_rows += end - first
         self.first_row[key] = 0
-        self.free_keys.push_back(key)
+        self.free_keys.give_back(key)
         self.pattern_count -= 1
         if self.free_rows > ENOUGH and self.free_rows * 2 > <int32_t>self.rows.size():
             self.rearrange(trie)
@@ -292,7 +289,7 @@ cdef class SubstringTable:
         if at.num_child:
             node.inner_rows += change
             if node.inner_rows == 0:
-                self.free_levels.push_back(node.levels)
+                self.free_levels.give_back(node.levels)
                 node.levels = LEAF
             elif node.levels == LEAF:
                 node.levels = self.new_levels()
@@ -300,11 +297,8 @@ cdef class SubstringTable:
         return trie.prune(at.substring)
 
     cdef int32_t new_levels(self) except -1:
-        cdef int32_t number = self.substring_levels
-        if self.free_levels.size():
-            number = self.free_levels.back()
-            self.free_levels.pop_back()
-        else:
+        cdef int32_t number = self.free_levels.take(self.substring_levels)
+        if number == self.substring_levels:
             self.substring_levels += 1
         return number
 
@@ -388,8 +382,7 @@ cdef class SubstringTable:
 
     cdef size_t bytes(self):
         return (self.rows.capacity() * sizeof(Row) + self.probes.bytes()
-                + (self.first_row.capacity() + self.free_keys.capacity() + self.free_levels.capacity())
-                * sizeof(int32_t))
+                + self.first_row.capacity() * sizeof(int32_t) + self.free_keys.bytes() + self.free_levels.bytes())
 
     def chains(self):
         """By trie node: the rows of its substring in the paper's order: leaf substrings first, so that alpha and Next

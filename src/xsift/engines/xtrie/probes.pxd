@@ -1,6 +1,7 @@
 from libc.stdint cimport uint16_t
 from libcpp.vector cimport vector
 
+from xsift.native.numbers cimport FreeNumbers
 from xsift.native.types cimport int32_t
 
 cdef enum:
@@ -22,7 +23,7 @@ cdef struct ProbeList:
 
 cdef class ProbeLists:
     cdef vector[ProbeList] lists
-    cdef vector[int32_t] free_lists
+    cdef FreeNumbers free_lists
 
     cdef int32_t new_list(self) except -1
     cdef int free_list(self, int32_t number) except -1

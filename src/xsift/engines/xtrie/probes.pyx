@@ -30,19 +30,16 @@ cdef class ProbeLists:
     """Lists of probes, by number."""
 
     cdef int32_t new_list(self) except -1:
-        cdef int32_t number
-        if self.free_lists.size():
-            number = self.free_lists.back()
-            self.free_lists.pop_back()
-            return number
-        self.lists.resize(self.lists.size() + 1)
-        return <int32_t>self.lists.size() - 1
+        cdef int32_t number = self.free_lists.take(self.lists.size())
+        if <size_t>number == self.lists.size():
+            self.lists.resize(number + 1)
+        return number
 
     cdef int free_list(self, int32_t number) except -1:
         cdef vector[Probe] nothing
         self.lists[number].probes.swap(nothing)
         self.lists[number].arranged = self.lists[number].gone = 0
-        self.free_lists.push_back(number)
+        self.free_lists.give_back(number)
         return 0
 
     cdef int arrange(self, int32_t number) except -1:
@@ -69,7 +66,7 @@ cdef class ProbeLists:
 
     cdef size_t bytes(self):
         cdef size_t i
-        cdef size_t size = self.lists.capacity() * sizeof(ProbeList) + self.free_lists.capacity() * sizeof(int32_t)
+        cdef size_t size = self.lists.capacity() * sizeof(ProbeList) + self.free_lists.bytes()
         for i in range(self.lists.size()):
             size += self.lists[i].probes.capacity() * sizeof(Probe)
         return size
