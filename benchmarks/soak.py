@@ -64,11 +64,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="A stream that runs for long.")
     parser.add_argument("--seconds", type=float, default=3600.0, help="default: an hour")
     parser.add_argument("--output", default="build/soak", help="where to put soak.svg and samples.jsonl")
+    parser.add_argument("--every", type=float, default=0.0, help="seconds from batch to batch; default: at once")
     arguments = parser.parse_args()
     output = Path(arguments.output)
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
-    samples, problems = soak(output / "work", arguments.seconds)
+    samples, problems = soak(output / "work", arguments.seconds, arguments.every)
     (output / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     (output / "soak.svg").write_text(drawn(samples))
     problems += growing(samples)
@@ -82,7 +83,7 @@ def main() -> int:
 # The stream, and who keeps it busy
 
 
-def soak(work: Path, seconds: float) -> tuple[list[Sample], list[str]]:
+def soak(work: Path, seconds: float, every: float = 0.0) -> tuple[list[Sample], list[str]]:
     """Runs the stream; returns what was recorded, and what is wrong with its output."""
     from xsift.spark import DeltaSink, delta_sink, make_session, match_stream, progress_of
 
@@ -105,6 +106,7 @@ def soak(work: Path, seconds: float) -> tuple[list[Sample], list[str]]:
         dead_letters=DeltaSink(str(work / "broken"), compact_every=20),
         checkpoint=str(work / "checkpoint"),
         arrived="came",
+        trigger={"processingTime": f"{every} seconds"},
     )
     done = threading.Event()
     feeder = Feeder(work / "inbox", done)
