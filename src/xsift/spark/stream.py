@@ -90,10 +90,10 @@ def match_stream(
     could not be decided, named by `subscription`); without it they stay among the matches, with `error` set.
     `checkpoint` is the folder in which Spark and xsift note how far the query got, and where compiled subscriptions
     of a table are put, unless `storage` says where; `storage_options` are those of a SubscriptionTable, if the
-    checkpoint is on an object store that is not the table's. `arrived` names the column with the time at which a document came, by which progress tells the lag
-    (by default `timestamp`, if there is such a column). `trigger` is what DataStreamWriter.trigger takes, e.g.
-    {"availableNow": True}. `metrics` is the name of the observed metrics (progress_of). The other
-    arguments are those of match_documents.
+    checkpoint is on an object store that is not the table's. `arrived` names the column with the time at which a
+    document came, by which progress tells the lag (by default `timestamp`, if there is such a column). `trigger` is
+    what DataStreamWriter.trigger takes, e.g. {"availableNow": True}. `metrics` is the name of the observed metrics
+    (progress_of). The other arguments are those of match_documents.
     """
     spark = documents.sparkSession
     kind = output or kind
