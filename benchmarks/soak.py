@@ -35,7 +35,6 @@ from xsift.tables import SubscriptionTable, delta
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
 SUBSCRIPTIONS = 20_000
-DOCUMENTS_A_SECOND = 20
 CHECKED_BATCHES = 60  # whose matches are compared with the library's, in the end
 SAMPLES = 240
 GROWTH = 0.15  # of the memory, from the third quarter to the last, that counts as flat
@@ -64,12 +63,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="A stream that runs for long.")
     parser.add_argument("--seconds", type=float, default=3600.0, help="default: an hour")
     parser.add_argument("--output", default="build/soak", help="where to put soak.svg and samples.jsonl")
+    parser.add_argument("--documents", type=int, default=20, help="how many come each second; default: 20")
     parser.add_argument("--every", type=float, default=0.0, help="seconds from batch to batch; default: at once")
     arguments = parser.parse_args()
     output = Path(arguments.output)
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
-    samples, problems = soak(output / "work", arguments.seconds, arguments.every)
+    samples, problems = soak(output / "work", arguments.seconds, arguments.documents, arguments.every)
     (output / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     (output / "soak.svg").write_text(drawn(samples))
     problems += growing(samples)
@@ -83,7 +83,7 @@ def main() -> int:
 # The stream, and who keeps it busy
 
 
-def soak(work: Path, seconds: float, every: float = 0.0) -> tuple[list[Sample], list[str]]:
+def soak(work: Path, seconds: float, documents: int, every: float) -> tuple[list[Sample], list[str]]:
     """Runs the stream; returns what was recorded, and what is wrong with its output."""
     from xsift.spark import DeltaSink, delta_sink, make_session, match_stream, progress_of
 
@@ -109,7 +109,7 @@ def soak(work: Path, seconds: float, every: float = 0.0) -> tuple[list[Sample], 
         trigger={"processingTime": f"{every} seconds"},
     )
     done = threading.Event()
-    feeder = Feeder(work / "inbox", done)
+    feeder = Feeder(work / "inbox", documents, done)
     context = multiprocessing.get_context("spawn")
     writer = context.Process(target=change_every_second, args=(str(work / "table"), seconds), daemon=True)
     samples: list[Sample] = []
@@ -158,12 +158,13 @@ def _interests(number: int) -> list[str]:
 
 
 def change_every_second(path: str, seconds: float) -> None:
-    """Changes the table, one way or another, until the time is over."""
+    """Changes the table, one way or another, until the time is over or nobody follows it any more."""
+    parent = os.getppid()
     _shorten_retention(seconds)
     table, rng, texts = SubscriptionTable(path, user="soak"), random.Random(3), _interests(500)
     ends, number = time.monotonic() + seconds, 0
     added: list[str] = []
-    while time.monotonic() < ends:
+    while time.monotonic() < ends and os.getppid() == parent:
         kind = rng.random()
         if kind < 0.5 or len(added) < 5:
             added.append(f"new{number}")
@@ -182,9 +183,10 @@ def change_every_second(path: str, seconds: float) -> None:
 class Feeder(threading.Thread):
     """Puts a file of documents into a folder every second. A document's number says what it is."""
 
-    def __init__(self, inbox: Path, done: threading.Event) -> None:
+    def __init__(self, inbox: Path, each: int, done: threading.Event) -> None:
         super().__init__(daemon=True)
         self.number = 0
+        self._each = each
         self._inbox, self._done = inbox, done
         self.kinds = list(kinds_of_documents())
 
@@ -193,7 +195,7 @@ class Feeder(threading.Thread):
 
     def run(self) -> None:
         while not self._done.wait(1):
-            numbers = range(self.number, self.number + DOCUMENTS_A_SECOND)
+            numbers = range(self.number, self.number + self._each)
             now = pa.array([time.time_ns() // 1000] * len(numbers), pa.int64()).cast(pa.timestamp("us", "UTC"))
             documents = pa.array([self.document(number) for number in numbers], pa.binary())
             rows = pa.table({"number": pa.array(numbers, pa.int64()), "xml": documents, "came": now})
