@@ -7,7 +7,6 @@ virtual machine and the Python workers together: on a shared machine they say mo
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 import time
@@ -19,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from benchmarks.measuring import table as print_table
-from benchmarks.soak import _descendants
+from benchmarks import measuring
 from xsift.spark import DeltaSink, make_session, match_stream
 from xsift.tables import SubscriptionTable
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
@@ -81,7 +79,7 @@ def run(batches: int) -> None:
     rows = [[name, *measured(spark, folder / f"inbox{n}", start, before, documents, batches)]
             for n, (name, start, before) in enumerate(ways)]  # fmt: skip
     spark.stop()
-    print_table(["a micro-batch of 100 documents", "seconds", *PHASES, "CPU seconds", "jobs"], rows)
+    measuring.table(["a micro-batch of 100 documents", "seconds", *PHASES, "CPU seconds", "jobs"], rows)
 
 
 def measured(
@@ -103,13 +101,13 @@ def measured(
             before()
             if number == WARM_BATCHES:
                 jobs = _jobs(tracker, query)
-            began = _cpu_seconds()
+            began = measuring.cpu_seconds()
             hidden = inbox / f".{number}"
             pyarrow.parquet.write_table(pa.table({"xml": pa.array(documents, pa.binary())}), hidden)
             hidden.rename(inbox / f"{number}.parquet")
             query.processAllAvailable()
             time.sleep(0.05)
-            cpu.append(_cpu_seconds() - began)
+            cpu.append(measuring.cpu_seconds() - began)
         jobs = _jobs(tracker, query) - jobs
         done = [progress for progress in query.recentProgress if progress.numInputRows][-batches:]
     finally:
@@ -128,18 +126,6 @@ def measured(
 
 def _jobs(tracker: Any, query: Any) -> int:
     return len(tracker.getJobIdsForGroup(str(query.runId)))
-
-
-def _cpu_seconds() -> float:
-    """Of this process and all that it started."""
-    ticks = 0
-    for process in [os.getpid(), *_descendants(os.getpid())]:
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

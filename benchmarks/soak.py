@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from deltalake import DeltaTable
 
+from benchmarks.measuring import descendants
 from xsift.tables import SubscriptionTable, delta
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
@@ -223,8 +224,8 @@ def kinds_of_documents() -> Iterator[bytes]:
 
 
 def _measured(work: Path, batches: Sequence[Any]) -> Sample:
-    java = [pid for pid in _descendants(os.getpid()) if b"java" in _command(pid)]
-    workers = [pid for parent in java for pid in _descendants(parent)]
+    java = [pid for pid in descendants(os.getpid()) if b"java" in _command(pid)]
+    workers = [pid for parent in java for pid in descendants(parent)]
     lags = [batch.lag_seconds for batch in batches if batch.lag_seconds is not None]
     return {
         "driver MiB": _resident_mib([os.getpid()]),
@@ -246,22 +247,6 @@ def _command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
     except OSError:
         return b""
-
-
-def _descendants(parent: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            above = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        children.setdefault(above, []).append(int(folder.name))
-    found, waiting = [], [parent]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
 
 
 def _resident_mib(pids: Sequence[int]) -> float:
