@@ -64,6 +64,7 @@ def run(subscriptions: int, each: int, shards: int | None) -> dict[str, Any]:
     compiled = compile_subscriptions(spark, frame, storage=f"{folder}/index", shards=shards, sample=sample)
     found: dict[str, Any] = {"compile_seconds": time.perf_counter() - began, "set": str(compiled)}
     found["compile_cpu_seconds"] = cpu_seconds() - cpu
+    found["driver_bytes"] = _peak(os.getpid()) + sum(_peak(child) for child in _children())
     print(json.dumps(found), flush=True)
     numbered = [(number, bytearray(xml)) for number, xml in enumerate(documents)]
     frame_of = spark.createDataFrame(numbered, "number int, xml binary").repartition(8).cache()
@@ -94,8 +95,7 @@ def _equal(rows: pa.Table, documents: list[bytes], answers: dict[int, Any]) -> b
 
 
 def _memory(index: Path) -> dict[str, Any]:
-    """The most that the driver and its virtual machine held, and what workers hold of the index, by themselves and
-    with pages that they share divided."""
+    """What workers hold of the index, each for itself, and with pages that they share divided."""
     found: dict[str, Any] = {}
     resident = shared = 0
     for folder in Path("/proc").glob("[0-9]*"):
@@ -114,11 +114,11 @@ def _memory(index: Path) -> dict[str, Any]:
                     (resident + kilobytes, shared) if first == "Rss:" else (resident, shared + kilobytes)
                 )
     found["index_rss_bytes"], found["index_pss_bytes"] = resident * 1024, shared * 1024
-    found["driver_bytes"] = _peak(os.getpid()) + sum(_peak(child) for child in _java_children())
     return found
 
 
-def _java_children() -> list[int]:
+def _children() -> list[int]:
+    """The driver's virtual machine."""
     tasks = Path("/proc/self/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
 

@@ -25,7 +25,7 @@ from xsift.tables import SubscriptionTable
 ROOT = Path(__file__).parent.parent.parent
 KILLS = int(os.environ.get("XSIFT_KILLS", "3"))
 KILL_SECONDS = float(os.environ.get("XSIFT_KILL_SECONDS", "4"))  # within which a driver dies after it began a batch
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 600
 
 
 @contextmanager
