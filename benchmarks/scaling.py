@@ -3,7 +3,7 @@
 Makes so many subscriptions (EACH people have the same one), compiles them on the executors of a `local-cluster[2,1]`
 into files, matches NITF documents, and compares a sample with the library. Tells seconds, the memory of the driver,
 the size of the index and how much of it two executors share, and how many shards documents visit. The numbers in
-docs/scaling.md are from it; `benchmarks/scaling_plot.py` draws them.
+docs/scaling.md are from it; benchmarks/scaling_model.py compares them with the model.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def test_pipeline(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "pipeline", tmp_path / "pipeline")
     shutil.copytree(EXAMPLES / "data" / "news", tmp_path / "data" / "news")
     specification = tmp_path / "pipeline" / "spark-pipeline.yml"
-    specification.write_text(specification.read_text().replace("/tmp/xsift-pipeline", f"{tmp_path}/storage"))
+    for file in (specification, tmp_path / "pipeline" / "alerts.py"):
+        file.write_text(file.read_text().replace("/tmp/xsift-pipeline", f"{tmp_path}/storage"))
     source = EXAMPLES.parent / "src"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])}
     command = [shutil.which("spark-pipelines", path=Path(sys.executable).parent), "run", "--spec", specification]
