@@ -324,6 +324,7 @@ def drawn(samples: Sequence[Sample]) -> str:
     rows = -(-len(names) // 2)
     size = f'width="{2 * (WIDTH + LEFT)}" height="{rows * (HEIGHT + GAP) + 10}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">']
+    parts.append("<style>@media (prefers-color-scheme:dark){rect{fill:#14181d}text{fill:#ccc}}</style>")
     parts.append('<rect width="100%" height="100%" fill="white"/>')
     for place, name in enumerate(names):
         x, y = LEFT + (place % 2) * (WIDTH + LEFT), 24 + (place // 2) * (HEIGHT + GAP)

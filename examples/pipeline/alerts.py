@@ -29,8 +29,8 @@ interests.add("carol", "//hl1")
 spark = SparkSession.active()
 files = spark.readStream.format("binaryFile").schema(FILES).load(str(NEWS))
 documents = files.selectExpr("path AS file", "content AS xml")
-# Out here: functions that define a table may not look at columns, and match_documents does. The index lies on storage:
-# Spark runs each table in a session of its own, which does not get the files that are shipped with this one.
+# Out here: functions that define a table may not look at columns, and match_documents does. The index lies on
+# storage: Spark runs each table in a session of its own, which does not get the files that are shipped with this one.
 matched = match_documents(documents, subscriptions=interests, kind="rows", storage=INDEX)
 
 
