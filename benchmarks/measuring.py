@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
 import time
@@ -47,3 +48,32 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  " + "  ".join(cells), flush=True)
+
+
+def descendants(parent: int) -> list[int]:
+    """The processes that a process started, and those that they did."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            above = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(above, []).append(int(folder.name))
+    found, waiting = [], [parent]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def cpu_seconds() -> float:
+    """What this process has used of all processors, and all that it started and that is still there."""
+    ticks = 0
+    for process in [os.getpid(), *descendants(os.getpid())]:
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -3,7 +3,7 @@
 Makes so many subscriptions (EACH people have the same one), compiles them on the executors of a `local-cluster[2,1]`
 into files, matches NITF documents, and compares a sample with the library. Tells seconds, the memory of the driver,
 the size of the index and how much of it two executors share, and how many shards documents visit. The numbers in
-docs/scaling.md are from it; `benchmarks/scaling_plot.py` draws them.
+docs/scaling.md are from it; benchmarks/scaling_model.py compares them with the model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 import xsift
-from benchmarks.measuring import machine
+from benchmarks.measuring import cpu_seconds, machine
 from xsift.spark import compile_subscriptions, make_session, match_documents
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
@@ -60,9 +60,12 @@ def run(subscriptions: int, each: int, shards: int | None) -> dict[str, Any]:
     frame = spark.read.parquet(rows)
     documents = list(DocumentGenerator(DocumentParameters(dtd="nitf", number=DOCUMENTS, size_bytes=DOCUMENT_BYTES)))
     sample = pa.array(documents[:100], pa.binary())
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), cpu_seconds()
     compiled = compile_subscriptions(spark, frame, storage=f"{folder}/index", shards=shards, sample=sample)
     found: dict[str, Any] = {"compile_seconds": time.perf_counter() - began, "set": str(compiled)}
+    found["compile_cpu_seconds"] = cpu_seconds() - cpu
+    found["driver_bytes"] = _peak(os.getpid()) + sum(_peak(child) for child in _children())
+    print(json.dumps(found), flush=True)
     numbered = [(number, bytearray(xml)) for number, xml in enumerate(documents)]
     frame_of = spark.createDataFrame(numbered, "number int, xml binary").repartition(8).cache()
     frame_of.count()
@@ -92,8 +95,7 @@ def _equal(rows: pa.Table, documents: list[bytes], answers: dict[int, Any]) -> b
 
 
 def _memory(index: Path) -> dict[str, Any]:
-    """The most that the driver and its virtual machine held, and what workers hold of the index, by themselves and
-    with pages that they share divided."""
+    """What workers hold of the index, each for itself, and with pages that they share divided."""
     found: dict[str, Any] = {}
     resident = shared = 0
     for folder in Path("/proc").glob("[0-9]*"):
@@ -112,11 +114,11 @@ def _memory(index: Path) -> dict[str, Any]:
                     (resident + kilobytes, shared) if first == "Rss:" else (resident, shared + kilobytes)
                 )
     found["index_rss_bytes"], found["index_pss_bytes"] = resident * 1024, shared * 1024
-    found["driver_bytes"] = _peak(os.getpid()) + sum(_peak(child) for child in _java_children())
     return found
 
 
-def _java_children() -> list[int]:
+def _children() -> list[int]:
+    """The driver's virtual machine."""
     tasks = Path("/proc/self/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
 

@@ -1,6 +1,7 @@
 """What many subscriptions cost on many machines: the model of docs/scaling.md, beside what was measured.
 
     python -m benchmarks.scaling_model measure 50000 200000 400000    # adds points to benchmarks/scaling_points.json
+    python -m benchmarks.scaling 20000000 10                          # a run on Spark, for "spark" in that file
     python -m benchmarks.scaling_model                                # prints the tables, draws docs/scaling.svg
 
 A point is what a task of the job does, in this process: a part is built (xsift.spark.building), documents are matched
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGe
 POINTS = Path(__file__).with_name("scaling_points.json")
 PICTURE = Path(__file__).parent.parent / "docs" / "scaling.svg"
 SHARDS = 12
+POINT_ID_BYTES = 18  # of the id in a point's list
 
 
 # The model
@@ -52,9 +54,17 @@ class Constants:
     index_bytes: float  # of an expression
     lists_bytes: float  # of an expression, in the file of subscribers
     id_bytes: float  # of a subscription there
-    document_us: float  # of CPU, to match a document of 1.6 KB: what does not depend on the set
-    expression_us: float  # and for each expression that is there
+    document_us: float  # of CPU, to match a document of 1.6 KB against `expressions`
+    expressions: float  # the most that were measured
+    power: float  # of the number of expressions, in proportion to which that grows
     route_us: float  # to see which shards a document must visit
+
+    def matching_us(self, expressions: float) -> float:
+        """Of CPU, to match a document. Beyond what was measured it grows in proportion, as it does there at the end:
+        the curve bends downwards, so that is an upper bound as long as it goes on to."""
+        if expressions <= self.expressions:
+            return self.document_us * float((expressions / self.expressions) ** self.power)
+        return self.document_us * (1 + self.power * (expressions / self.expressions - 1))
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def cost(subscriptions: float, distinct: float, on: Machines, by: Constants, vis
     work = distinct * (by.build_us + (by.key_us if shards > 1 else 0)) + subscriptions * by.row_us
     held = index if shards == 1 else index * min(1.0, shards / on.count) / min(shards, on.count)
     visits = 1.0 if shards == 1 else max(1.0, visited * shards)
-    each = visits * (by.document_us + by.expression_us * distinct / shards) + (by.route_us if shards > 1 else 0)
+    each = visits * by.matching_us(distinct / shards) + (by.route_us if shards > 1 else 0)
     return Cost(work / 1e6 / cores, held / on.fetch_bytes_per_second, index, shards, cores / (each / 1e6))
 
 
@@ -162,19 +172,24 @@ def _routed(rows: pa.Table, documents: list[bytes], folder: IndexFolder, options
     }
 
 
-def constants(points: Sequence[dict[str, Any]]) -> Constants:
-    """From the smallest and the largest point; those between check the model."""
-    low, high = points[0], points[-1]
-    slope = (high["document_us"] - low["document_us"]) / (high["expressions"] - low["expressions"])
+def constants(points: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]) -> Constants:
+    """Of a document from all points, of a subscription from the largest run on Spark, the others from the largest
+    point."""
+    high, largest = points[-1], max(runs, key=lambda run: run["subscriptions"])
+    sizes, seconds = (np.log([point[name] for point in points]) for name in ("expressions", "document_us"))
+    power, factor = np.polyfit(sizes, seconds, 1)
+    of_expressions = largest["distinct"] * (high["index_bytes"] + high["lists_bytes"] - POINT_ID_BYTES)
+    of_building = largest["distinct"] * high["build_us"] / 1e6
     return Constants(
         build_us=high["build_us"],
         key_us=high["key_us"],
-        row_us=3.0,
+        row_us=(largest["compile_cpu_seconds"] - of_building) / largest["subscriptions"] * 1e6,
         index_bytes=high["index_bytes"],
-        lists_bytes=high["lists_bytes"] - 18,
-        id_bytes=18.0,
-        document_us=low["document_us"] - slope * low["expressions"],
-        expression_us=slope,
+        lists_bytes=high["lists_bytes"] - POINT_ID_BYTES,
+        id_bytes=(largest["index_bytes"] - of_expressions) / largest["subscriptions"],
+        document_us=float(np.exp(factor + power * sizes[-1])),
+        expressions=high["expressions"],
+        power=float(power),
         route_us=high["route_us"],
     )
 
@@ -183,19 +198,27 @@ def constants(points: Sequence[dict[str, Any]]) -> Constants:
 
 
 def main(arguments: list[str]) -> None:
-    points = json.loads(POINTS.read_text()) if POINTS.exists() else []
+    kept = json.loads(POINTS.read_text()) if POINTS.exists() else {"points": [], "spark": []}
+    points, runs = kept["points"], kept["spark"]
     if arguments[:1] == ["measure"]:
         for number in arguments[1:]:
             points.append(measured(int(number)))
             print(json.dumps(points[-1]))
-        POINTS.write_text(json.dumps(sorted(points, key=lambda point: point["expressions"]), indent=1) + "\n")
+        points.sort(key=lambda point: point["expressions"])
+        POINTS.write_text(json.dumps(kept, indent=1) + "\n")
         return
-    by = constants(points)
+    by = constants(points, runs)
     print(by)
     for point in points:
-        told = by.document_us + by.expression_us * point["expressions"]
-        us = point["document_us"]
+        told, us = by.matching_us(point["expressions"]), point["document_us"]
         print(f"{point['expressions']:>9,} expressions: {us:.0f} us a document, {told:.0f} by the model")
+    for run in runs:
+        it = cost(run["subscriptions"], run["distinct"], Machines(1, 1), by, 1.0)
+        print(
+            f"{run['subscriptions']:>9,} subscriptions: {run['index_bytes'] / 1e6:,.0f} MB of index, "
+            f"{it.index_bytes / 1e6:,.0f} by the model; {run.get('compile_cpu_seconds', math.nan):,.0f} s of CPU to "
+            f"compile, {it.compile_seconds:,.0f} by the model"
+        )
     visited = points[-1]["visited"]
     print("\n| subscriptions | machines | compile | fetch | index | shards | documents a second |\n|" + " --- |" * 7)
     for subscriptions in (1e6, 1e7, 1e8):
@@ -212,7 +235,7 @@ def main(arguments: list[str]) -> None:
 def drawn(points: Sequence[dict[str, Any]], by: Constants) -> str:
     """Documents a second on one core, by the model, and as measured."""
     width, height, left, low, high = 640, 360, 70, 4.0, 7.0
-    rates = [1e6 / (by.document_us + by.expression_us * 10**x) for x in np.linspace(low, high, 60)]
+    rates = [1e6 / by.matching_us(10**x) for x in np.linspace(low, high, 60)]
     bottom, top = math.log10(min(rates)) - 0.1, math.log10(max(rates)) + 0.2
 
     def place(expressions: float, rate: float) -> tuple[float, float]:

@@ -31,11 +31,11 @@ import pyarrow as pa
 import pyarrow.parquet
 from deltalake import DeltaTable
 
+from benchmarks.measuring import descendants
 from xsift.tables import SubscriptionTable, delta
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
 SUBSCRIPTIONS = 20_000
-DOCUMENTS_A_SECOND = 20
 CHECKED_BATCHES = 60  # whose matches are compared with the library's, in the end
 SAMPLES = 240
 GROWTH = 0.15  # of the memory, from the third quarter to the last, that counts as flat
@@ -64,11 +64,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="A stream that runs for long.")
     parser.add_argument("--seconds", type=float, default=3600.0, help="default: an hour")
     parser.add_argument("--output", default="build/soak", help="where to put soak.svg and samples.jsonl")
+    parser.add_argument("--documents", type=int, default=20, help="how many come each second; default: 20")
+    parser.add_argument("--every", type=float, default=0.0, help="seconds from batch to batch; default: at once")
     arguments = parser.parse_args()
     output = Path(arguments.output)
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
-    samples, problems = soak(output / "work", arguments.seconds)
+    samples, problems = soak(output / "work", arguments.seconds, arguments.documents, arguments.every)
     (output / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     (output / "soak.svg").write_text(drawn(samples))
     problems += growing(samples)
@@ -82,7 +84,7 @@ def main() -> int:
 # The stream, and who keeps it busy
 
 
-def soak(work: Path, seconds: float) -> tuple[list[Sample], list[str]]:
+def soak(work: Path, seconds: float, documents: int, every: float) -> tuple[list[Sample], list[str]]:
     """Runs the stream; returns what was recorded, and what is wrong with its output."""
     from xsift.spark import DeltaSink, delta_sink, make_session, match_stream, progress_of
 
@@ -105,9 +107,10 @@ def soak(work: Path, seconds: float) -> tuple[list[Sample], list[str]]:
         dead_letters=DeltaSink(str(work / "broken"), compact_every=20),
         checkpoint=str(work / "checkpoint"),
         arrived="came",
+        trigger={"processingTime": f"{every} seconds"},
     )
     done = threading.Event()
-    feeder = Feeder(work / "inbox", done)
+    feeder = Feeder(work / "inbox", documents, done)
     context = multiprocessing.get_context("spawn")
     writer = context.Process(target=change_every_second, args=(str(work / "table"), seconds), daemon=True)
     samples: list[Sample] = []
@@ -156,12 +159,13 @@ def _interests(number: int) -> list[str]:
 
 
 def change_every_second(path: str, seconds: float) -> None:
-    """Changes the table, one way or another, until the time is over."""
+    """Changes the table, one way or another, until the time is over or nobody follows it any more."""
+    parent = os.getppid()
     _shorten_retention(seconds)
     table, rng, texts = SubscriptionTable(path, user="soak"), random.Random(3), _interests(500)
     ends, number = time.monotonic() + seconds, 0
     added: list[str] = []
-    while time.monotonic() < ends:
+    while time.monotonic() < ends and os.getppid() == parent:
         kind = rng.random()
         if kind < 0.5 or len(added) < 5:
             added.append(f"new{number}")
@@ -180,9 +184,10 @@ def change_every_second(path: str, seconds: float) -> None:
 class Feeder(threading.Thread):
     """Puts a file of documents into a folder every second. A document's number says what it is."""
 
-    def __init__(self, inbox: Path, done: threading.Event) -> None:
+    def __init__(self, inbox: Path, each: int, done: threading.Event) -> None:
         super().__init__(daemon=True)
         self.number = 0
+        self._each = each
         self._inbox, self._done = inbox, done
         self.kinds = list(kinds_of_documents())
 
@@ -191,7 +196,7 @@ class Feeder(threading.Thread):
 
     def run(self) -> None:
         while not self._done.wait(1):
-            numbers = range(self.number, self.number + DOCUMENTS_A_SECOND)
+            numbers = range(self.number, self.number + self._each)
             now = pa.array([time.time_ns() // 1000] * len(numbers), pa.int64()).cast(pa.timestamp("us", "UTC"))
             documents = pa.array([self.document(number) for number in numbers], pa.binary())
             rows = pa.table({"number": pa.array(numbers, pa.int64()), "xml": documents, "came": now})
@@ -219,8 +224,8 @@ def kinds_of_documents() -> Iterator[bytes]:
 
 
 def _measured(work: Path, batches: Sequence[Any]) -> Sample:
-    java = [pid for pid in _descendants(os.getpid()) if b"java" in _command(pid)]
-    workers = [pid for parent in java for pid in _descendants(parent)]
+    java = [pid for pid in descendants(os.getpid()) if b"java" in _command(pid)]
+    workers = [pid for parent in java for pid in descendants(parent)]
     lags = [batch.lag_seconds for batch in batches if batch.lag_seconds is not None]
     return {
         "driver MiB": _resident_mib([os.getpid()]),
@@ -242,22 +247,6 @@ def _command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
     except OSError:
         return b""
-
-
-def _descendants(parent: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            above = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        children.setdefault(above, []).append(int(folder.name))
-    found, waiting = [], [parent]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return found
 
 
 def _resident_mib(pids: Sequence[int]) -> float:
@@ -316,7 +305,7 @@ def growing(samples: Sequence[Sample]) -> list[str]:
         if name == "second":
             continue
         before, after = (max(sample[name] for sample in part) for part in (third, last))
-        if name.endswith("MiB"):
+        if name.endswith("MiB") or name.startswith("open files"):  # a merge has many open for a moment
             before, after = (statistics.median(sample[name] for sample in part) for part in (third, last))
         allowance = {"lag seconds": 5.0, "seconds a batch": 3.0}.get(name, 20.0)
         if after > before * (1 + GROWTH) + allowance:
@@ -335,6 +324,7 @@ def drawn(samples: Sequence[Sample]) -> str:
     rows = -(-len(names) // 2)
     size = f'width="{2 * (WIDTH + LEFT)}" height="{rows * (HEIGHT + GAP) + 10}"'
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">']
+    parts.append("<style>@media (prefers-color-scheme:dark){rect{fill:#14181d}text{fill:#ccc}}</style>")
     parts.append('<rect width="100%" height="100%" fill="white"/>')
     for place, name in enumerate(names):
         x, y = LEFT + (place % 2) * (WIDTH + LEFT), 24 + (place // 2) * (HEIGHT + GAP)

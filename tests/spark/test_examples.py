@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import runpy
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet
 import pytest
 
 if TYPE_CHECKING:
@@ -63,3 +67,28 @@ def test_kafka_stream(run: Runner) -> None:
     lines = run("kafka_stream.py")
     assert lines[:4] == [f"alerts-first-shelf: <item sku='0'>{number}</item>" for number in (0, 3, 6, 9)]
     assert lines[4].startswith("broken: <order>cut o: ")
+
+
+def test_pipeline(tmp_path: Path) -> None:
+    """A declarative pipeline, run as its command does: in a process of its own, on Spark Connect."""
+    pytest.importorskip("yaml")
+    shutil.copytree(EXAMPLES / "pipeline", tmp_path / "pipeline")
+    shutil.copytree(EXAMPLES / "data" / "news", tmp_path / "data" / "news")
+    specification = tmp_path / "pipeline" / "spark-pipeline.yml"
+    for file in (specification, tmp_path / "pipeline" / "alerts.py"):
+        file.write_text(file.read_text().replace("/tmp/xsift-pipeline", f"{tmp_path}/storage"))
+    source = EXAMPLES.parent / "src"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])}
+    command = [shutil.which("spark-pipelines", path=Path(sys.executable).parent), "run", "--spec", specification]
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    counts = pyarrow.parquet.read_table(tmp_path / "spark-warehouse" / "alerts_by_subscription").to_pylist()
+    assert {row["subscription"]: row["count"] for row in counts} == {"alice": 1, "bob": 2, "carol": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import xsift
 from tests.spark.data import finish
-from xsift.spark import KafkaSink, match_stream, register_sources
+from xsift.spark import KafkaSink, kafka_sink, match_stream, register_sources
 from xsift.spark.kafka import KafkaSettings, KafkaStreamReader, _limited
 
 if TYPE_CHECKING:
@@ -138,6 +139,21 @@ def test_a_part_that_was_not_sent_is_sent_when_a_batch_comes_again(
     sink(frame, 7)
     wanted = sorted((id.encode(), xml.encode()) for id, xml in rows)
     assert messages(servers, "once-parts") == wanted
+
+
+def test_a_batch_is_found_behind_those_of_busy_queries(
+    cluster: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_sink, "LOOK_BACK", 2)
+    producer, servers = cluster
+    producer.list_topics("busy-progress", timeout=30)
+    sink = KafkaSink(servers, same_topic, transactions=True, query="mine", progress_topic="busy-progress")
+    for query, batch_id in [("mine", 6), ("mine", 7), *(("other", number) for number in range(50))]:
+        producer.produce("busy-progress", key=query.encode(), value=str(batch_id).encode(), partition=0)
+    producer.flush()
+    assert kafka_sink._last_batch(sink, 0) == 7
+    assert kafka_sink._last_batch(replace(sink, query="new"), 0) == -1
+    assert kafka_sink._last_batch(sink, 1) == -1
 
 
 def test_what_transactions_need(spark: SparkSession, cluster: tuple[Any, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -17,6 +18,15 @@ def test_all_is_what_there_is() -> None:
         assert name in dir(xsift.spark)
     with pytest.raises(AttributeError, match="nothing"):
         _ = xsift.spark.nothing
+
+
+def test_a_stream_takes_every_argument_of_a_batch() -> None:
+    batch, stream = (
+        inspect.signature(it).parameters for it in (xsift.spark.match_documents, xsift.spark.match_stream)
+    )
+    assert set(batch) <= set(stream)
+    own = {name for name in batch if batch[name].default != stream[name].default}
+    assert own == {"metrics"}  # a stream is always observed
 
 
 def test_a_worker_loads_little() -> None:

@@ -200,6 +200,92 @@ def test_progress(spark: SparkSession, tmp_path: Path) -> None:
             assert str(done).startswith("batch 0: 4 documents, 3 matches, 1 broken")
 
 
+@pytest.mark.parametrize("followed", [True, False])
+def test_storage_and_metrics_of_a_stream(spark: SparkSession, tmp_path: Path, followed: bool) -> None:
+    """Indexes lie where storage= says, and progress has the name that metrics= gives."""
+    rows, documents = interests(80), news(10)
+    wanted = dict(enumerate(expected(rows, documents)))
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put(documents)
+    subscriptions: Any = spark.createDataFrame(rows, "id string, xpath string, ordered boolean")
+    if followed:
+        subscriptions = SubscriptionTable.create(tmp_path / "table")
+        subscriptions.add(rows)
+    storage, out, state = tmp_path / "indexes", str(tmp_path / "out"), tmp_path / "checkpoint"
+    settings: dict[str, Any] = {
+        "subscriptions": subscriptions,
+        "sink": out,
+        "checkpoint": str(state),
+        "storage": str(storage),
+        "metrics": "news",
+        "trigger": NOW,
+    }
+
+    def run() -> Any:
+        return finish(lambda: match_stream(inbox.stream(), **settings))
+
+    query = run()
+    found = {
+        row.number: (row.matches and sorted(row.matches), row.error and row.error.code)
+        for row in spark.read.parquet(out).collect()
+    }
+    assert found == {number: (ids and sorted(ids), error) for number, (ids, error) in wanted.items()}
+    indexes = sorted(storage.rglob("*.xsift"))
+    assert indexes
+    assert not list(state.rglob("*.xsift"))
+    assert set(query.lastProgress.observedMetrics) == {"news", "news_input"}
+    assert progress_of(query.lastProgress) is None
+    done = progress_of(query.lastProgress, "news")
+    assert done is not None
+    assert (done.documents, done.broken) == (len(documents), len(BROKEN))
+    assert done.matches == sum(len(ids or ()) for ids, _ in wanted.values())
+    assert done.version == (1 if followed else None)
+    inbox.put([b"<a/>"], 1000)
+    run()  # what is there is used again
+    assert sorted(storage.rglob("*.xsift")) == indexes
+    assert spark.read.parquet(out).where("number = 1000").collect()[0].matches == ["any"]
+    if followed:
+        with pytest.raises(xsift.XsiftError, match="not split"):
+            match_stream(inbox.stream(), **settings, shards=2)
+
+
+def test_two_streams_share_a_storage(spark: SparkSession, tmp_path: Path) -> None:
+    """Each deletes what it needs no longer, and nothing of the other."""
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>"])
+    storage = tmp_path / "indexes"
+    for name in ("a", "b"):
+        table = SubscriptionTable.create(tmp_path / name)
+        table.add([(name, "//a")])
+        place: dict[str, Any] = {"storage": str(storage), "sink": f"{tmp_path}/out-{name}"}
+        state = f"{tmp_path}/state-{name}"
+        finish(
+            lambda: match_stream(inbox.stream(), subscriptions=table, checkpoint=state, trigger=NOW, **place)  # noqa: B023
+        )
+    assert len(list(storage.rglob("*.xsift"))) == 2
+    assert len(list(storage.iterdir())) == 2
+
+
+def test_progress_of_any_name_is_logged(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>", b"<b/>"])
+    out, state = str(tmp_path / "out"), str(tmp_path / "checkpoint")
+    with caplog.at_level("INFO", logger="xsift.spark"):
+        finish(
+            lambda: match_stream(
+                inbox.stream(), subscriptions=made, sink=out, checkpoint=state, metrics="mine", trigger=NOW
+            )
+        )
+        deadline = time.monotonic() + 30
+        while "batch 0: 2 documents, 1 match, 0 broken" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.1)
+    assert "batch 0: 2 documents, 1 match, 0 broken" in caplog.text
+
+
 def test_metrics_reach_a_listener(spark: SparkSession, tmp_path: Path) -> None:
     """Also of match_documents alone, with any sink, and with names of columns that PySpark does not find."""
     from pyspark.sql.streaming.listener import StreamingQueryListener

@@ -1,7 +1,8 @@
 """The job that compiles a large set on executors: what it costs, into how many parts, and where they go.
 
 The driver sees counts, a sample, and the names of files. If all parts fit a machine, a part is what one core
-compiles, and a worker asks them all; else they are shards, and expressions are routed to them (planning.py).
+compiles, or as many rows as it can hold, and a worker asks them all; else they are shards, and expressions are routed
+to them (planning.py).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ __all__ = ["CompileJob", "Sample", "cores_of", "storage_of"]
 
 SAMPLE_ROWS = 20_000  # by which the bytes of an index are judged
 PART_EXPRESSIONS = 50_000  # a core that compiles fewer has little to do
+PART_ROWS = 5_000_000  # that a task holds while it compiles; some hundred bytes each
 CORES_DEFAULT = 16
 STORAGE_SETTING = "spark.xsift.storage"
 
@@ -63,14 +65,14 @@ class CompileJob:
         """What was built, the router if expressions are routed, and whether it is more than a machine may hold."""
         rows = expression_rows(subscriptions)
         check_ids(rows)
-        expressions, size_bytes = self._estimated(rows)
+        count, expressions, size_bytes = self._estimated(rows)
         cores = cores_of(subscriptions.sparkSession)
         shards = math.ceil(size_bytes / budget_bytes) if shards is None else shards
         if shards > 1:
             return (*self._routed(rows, shards, max(cores, math.ceil(expressions / PART_EXPRESSIONS)), sample), True)
-        count = max(1, min(cores, math.ceil(expressions / PART_EXPRESSIONS)))
-        number = sql.pmod(sql.xxhash64("xpath", "ordered", "spaces"), sql.lit(count))
-        built = self._built(rows, number, count)
+        parts = max(1, min(cores, math.ceil(expressions / PART_EXPRESSIONS)), math.ceil(count / PART_ROWS))
+        number = sql.pmod(sql.xxhash64("xpath", "ordered", "spaces"), sql.lit(parts))
+        built = self._built(rows, number, parts)
         note_manifest(self.folder, built)
         return (built if built.parts else replace(built, parts=(self._empty(),))), None, False
 
@@ -107,8 +109,9 @@ class CompileJob:
         """A part without subscriptions. It sees broken documents all the same."""
         return self.folder.save(self.options.matcher(self.options.subscriptions({})))
 
-    def _estimated(self, rows: DataFrame) -> tuple[int, int]:
-        """About how many distinct expressions there are, and how many bytes they and their subscribers will take."""
+    def _estimated(self, rows: DataFrame) -> tuple[int, int, int]:
+        """How many rows there are, about how many distinct expressions, and how many bytes these and their
+        subscribers will take."""
         counted = rows.agg(
             sql.count("*").alias("rows"),
             sql.approx_count_distinct(sql.xxhash64("xpath", "ordered", "spaces")).alias("expressions"),
@@ -117,10 +120,11 @@ class CompileJob:
         distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow())[0]
         made = self.options.subscriptions(self.namespaces)
         made.add_many(expression_table(distinct), errors="collect")
-        path, size_bytes = save_matcher(self.options.matcher(made))
+        path, index_bytes = save_matcher(self.options.matcher(made))
         path.unlink()
-        each = size_bytes / max(1, len(distinct))
-        return counted.expressions, int(each * counted.expressions + (counted.id_bytes or 0) + 8 * counted.rows)
+        each = index_bytes / max(1, len(distinct))
+        size_bytes = int(each * counted.expressions + (counted.id_bytes or 0) + 8 * counted.rows)
+        return counted.rows, counted.expressions, size_bytes
 
 
 def check_ids(rows: DataFrame) -> None:

@@ -32,7 +32,7 @@ __all__ = ["KafkaSink"]
 
 TIMEOUT_SECONDS = 60.0
 CREATE_SECONDS = 15.0
-LOOK_BACK = 1000  # offsets of the progress topic that are read to find the last batch: aborted ones lie between
+LOOK_BACK = 1000  # offsets of the progress topic that are read first to find the last batch
 PART = "__xsift_part"
 
 
@@ -294,7 +294,7 @@ def _begin(sink: KafkaSink, batch_id: int, part: int, check: bool) -> _Transacti
 
 def _last_batch(sink: KafkaSink, part: int) -> int:
     """The number of the last batch of which a part was committed; -1 if there is none."""
-    from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import Consumer, TopicPartition
 
     settings = {
         "group.id": f"xsift-{sink.query}",
@@ -303,25 +303,35 @@ def _last_batch(sink: KafkaSink, part: int) -> int:
         "isolation.level": "read_committed",
         "auto.offset.reset": "earliest",
     }
-    last = -1
     with closing(Consumer(sink.client(**settings))) as consumer:
         place = TopicPartition(sink.progress_topic, part)
         low, high = consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)
-        if high <= low:
-            return last
-        place.offset = max(low, high - LOOK_BACK)
-        consumer.assign([place])
+        look_back = LOOK_BACK
         while True:
-            message = consumer.poll(TIMEOUT_SECONDS)
-            if message is None:
-                raise XsiftError("kafka-timeout", f"{sink.progress_topic}:{part} cannot be read")
-            error = message.error()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            begin = max(low, high - look_back)
+            last = _last_batch_from(consumer, sink, part, begin) if high > low else -1
+            if last >= 0 or begin <= low:
                 return last
-            if error is not None:
-                raise KafkaException(error)
-            if (message.key() or b"").decode() == sink.query:
-                last = max(last, int(message.value() or -1))
+            look_back *= 10  # other queries, who write there too, were busy
+
+
+def _last_batch_from(consumer: Any, sink: KafkaSink, part: int, begin: int) -> int:
+    """The number of the last batch that was noted from an offset on; -1 if there is none."""
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+    last = -1
+    consumer.assign([TopicPartition(sink.progress_topic, part, begin)])
+    while True:
+        message = consumer.poll(TIMEOUT_SECONDS)
+        if message is None:
+            raise XsiftError("kafka-timeout", f"{sink.progress_topic}:{part} cannot be read")
+        error = message.error()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            return last
+        if error is not None:
+            raise KafkaException(error)
+        if (message.key() or b"").decode() == sink.query:
+            last = max(last, int(message.value() or -1))
 
 
 def _sent(count: int) -> pa.RecordBatch:

@@ -32,7 +32,7 @@ __all__ = ["BatchProgress", "progress_of"]
 
 logger = logging.getLogger("xsift.spark")
 
-INPUT, OUTPUT = "xsift_input", "xsift"
+OUTPUT, INPUT = "xsift", "_input"  # the name of the metrics, and what is added to it for those of what was read
 VERSION = "__xsift_version"  # this column and LOAD are counted, and go
 LOAD_FIELD = StructField(LOAD, DoubleType())
 
@@ -68,7 +68,7 @@ def observe_input(documents: DataFrame, arrived: str | None, name: str = OUTPUT)
     counted = [sql.count(sql.lit(1)).alias("documents")]
     if arrived is not None:
         counted.append(sql.min(sql.col(f"`{arrived}`")).cast("double").alias("oldest"))
-    return documents.observe(f"{name}_input", *counted)
+    return documents.observe(f"{name}{INPUT}", *counted)
 
 
 def observe_output(matched: DataFrame, output: str, names: Mapping[str, str], name: str = OUTPUT) -> DataFrame:
@@ -91,26 +91,33 @@ def observe_output(matched: DataFrame, output: str, names: Mapping[str, str], na
     return matched.observe(name, *metrics).drop(VERSION, LOAD)
 
 
-def progress_of(progress: Any) -> BatchProgress | None:
+def progress_of(progress: Any, metrics: str = OUTPUT) -> BatchProgress | None:
     """What a micro-batch did, from an item of `query.recentProgress`; None if it had no documents, or the query is
-    none of match_stream's."""
-    metrics = {name: _values(row) for name, row in (progress.observedMetrics or {}).items()}
-    if OUTPUT not in metrics or not progress.numInputRows:
+    none of match_stream's. `metrics` is the name that the query was given, if it was."""
+    observed = {name: _values(row) for name, row in (progress.observedMetrics or {}).items()}
+    read, found = observed.get(f"{metrics}{INPUT}", {}), observed.get(metrics)
+    if found is None or not progress.numInputRows:
         return None
     seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-    oldest = metrics.get(INPUT, {}).get("oldest")
+    oldest = read.get("oldest")
     began = datetime.fromisoformat(progress.timestamp).replace(tzinfo=UTC).timestamp()
     return BatchProgress(
         batch=progress.batchId,
-        documents=int(metrics.get(INPUT, {}).get("documents") or progress.numInputRows),
-        matches=int(metrics[OUTPUT]["matches"] or 0),
-        broken=int(metrics[OUTPUT]["broken"] or 0),
-        failures=int(metrics[OUTPUT]["failures"] or 0),
-        version=metrics[OUTPUT].get("version"),
+        documents=int(read.get("documents") or progress.numInputRows),
+        matches=int(found["matches"] or 0),
+        broken=int(found["broken"] or 0),
+        failures=int(found["failures"] or 0),
+        version=found.get("version"),
         seconds=seconds,
         lag_seconds=None if oldest is None else max(0.0, began + seconds - float(oldest)),
-        load_seconds=float(metrics[OUTPUT].get("load_seconds") or 0.0),
+        load_seconds=float(found.get("load_seconds") or 0.0),
     )
+
+
+def _names(progress: Any) -> list[str]:
+    """The names under which a query is observed by xsift: each has a second one for what was read."""
+    observed = progress.observedMetrics or {}
+    return [name for name in observed if f"{name}{INPUT}" in observed]
 
 
 def _values(row: Any) -> dict[str, Any]:
@@ -132,9 +139,9 @@ class ProgressLog(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Logs what a micro-batch did."""
-        done = progress_of(event.progress)
-        if done is not None:
-            logger.info("%s%s", f"{event.progress.name}: " if event.progress.name else "", done)
+        for done in (progress_of(event.progress, name) for name in _names(event.progress)):
+            if done is not None:
+                logger.info("%s%s", f"{event.progress.name}: " if event.progress.name else "", done)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Nothing is logged."""

@@ -14,6 +14,7 @@ anew, which indexes it is to use.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +35,7 @@ from xsift.spark.notes import RETAINED, Notes, check_output, query_id
 from xsift.spark.progress import LOAD_FIELD, OUTPUT, VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
 from xsift.spark.worker import Task
+from xsift.tables.places import location
 from xsift.tables.table import SubscriptionTable
 
 if TYPE_CHECKING:
@@ -87,11 +89,11 @@ def match_stream(
     the broken documents, with their bytes and errors (with output="rows" and "nodes" also the subscriptions that
     could not be decided, named by `subscription`); without it they stay among the matches, with `error` set.
     `checkpoint` is the folder in which Spark and xsift note how far the query got, and where compiled subscriptions
-    are put; `storage_options` are those of a SubscriptionTable, if the checkpoint is on an object store that is not
-    the table's. `arrived` names the column with the time at which a document came, by which progress tells the lag
-    (by default `timestamp`, if there is such a column). `trigger` is what DataStreamWriter.trigger takes, e.g.
-    {"availableNow": True}. `metrics` is the name of the observed metrics; progress_of knows the default. The other
-    arguments are those of match_documents.
+    of a table are put, unless `storage` says where; `storage_options` are those of a SubscriptionTable, if the
+    checkpoint is on an object store that is not the table's. `arrived` names the column with the time at which a
+    document came, by which progress tells the lag (by default `timestamp`, if there is such a column). `trigger` is
+    what DataStreamWriter.trigger takes, e.g. {"availableNow": True}. `metrics` is the name of the observed metrics
+    (progress_of). The other arguments are those of match_documents.
     """
     spark = documents.sparkSession
     kind = output or kind
@@ -120,8 +122,10 @@ def match_stream(
             raise TableError("other-namespace", "a table has its own namespaces", hint="table.add_namespaces(…)")
         if kind == "expressions":
             raise XsiftError("wrong-output", "a table that is followed has no expressions", hint="kind='matches'")
+        if shards not in (None, 1):
+            raise XsiftError("wrong-option", "a table that is followed is not split", hint="leave shards= out")
         access = access or subscriptions.storage_options
-        folder = IndexFolder.of(checkpoint, access.items())
+        folder = IndexFolder.of(_own_place(storage, checkpoint) if storage else checkpoint, access.items())
         options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
         live = LiveSubscriptions(subscriptions, folder, options)
         task = _StreamTask(folder, Task((), **settings, measures=True))
@@ -165,6 +169,11 @@ def _arrival(documents: DataFrame, arrived: str | None) -> str | None:
         there = ", ".join(repr(column) for column, kind in types.items() if kind == "timestamp") or "none"
         raise XsiftError("wrong-type", f"there is no timestamp {arrived!r}", hint=f"arrived= can be one of {there}")
     return arrived
+
+
+def _own_place(storage: str, checkpoint: str) -> str:
+    """A folder of this query alone: what it needs no longer it deletes."""
+    return f"{storage.rstrip('/')}/{hashlib.blake2b(location(checkpoint).encode(), digest_size=8).hexdigest()}"
 
 
 def _quoted(name: str) -> str:

@@ -3,6 +3,7 @@ everything was read."""
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -18,8 +19,12 @@ def route(_: str) -> str:
     return "matches"
 
 
+def route_transacted(_: str) -> str:
+    return "transacted"
+
+
 class EverySink:
-    """One sink after the other, so that a kill can come between any two, or in the middle of one."""
+    """One sink after the other, each driver in another order, so that a kill can come in the middle of any."""
 
     def __init__(self, folder: str, servers: str, query: str = "") -> None:
         self.folder, self.servers = folder, servers
@@ -28,7 +33,9 @@ class EverySink:
             ParquetSink(f"{folder}/parquet"),
             FolderSink(f"{folder}/folder", buckets=2),
             KafkaSink(servers, route, value="number"),
+            KafkaSink(servers, route_transacted, value="number", transactions=True, parts=2, query=query),
         ]
+        random.shuffle(self.sinks)
 
     def for_query(self, id: str) -> EverySink:
         return EverySink(self.folder, self.servers, id)
