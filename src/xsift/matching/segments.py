@@ -2,8 +2,8 @@
 
 A segment never changes, so matchers share them. When rows were added, a new small segment is built for them, and
 segments of similar size are merged, so that there are at most about log(n). A row that was removed is skipped; a
-segment most of whose rows were removed is built anew. A document costs the more, the more segments there are: at leisure
-they can all be merged into one.
+segment most of whose rows were removed is built anew. A document costs the more, the more segments there are: at
+leisure they can all be merged into one.
 """
 
 from __future__ import annotations
@@ -84,15 +84,15 @@ class Segments:
         return built
 
     def begin_merging(self) -> int:
-        """The end of the rows that can be merged into one segment; 0 if they are in one already, or are being merged."""
+        """The end of the rows that can be merged into one segment; 0 if they are in one, or are being merged."""
         if self._merging or len(self._built) < 2:
             return 0
         self._merging = self._built[-1].end
         return self._merging
 
     def merged(self, end: int) -> Built:
-        """One segment for all rows up to an end. It takes seconds for a million, in which rows may be added and removed,
-        and `update` may be called, by other threads.
+        """One segment for all rows up to an end. It takes seconds for a million, in which other threads may add and
+        remove rows, and call `update`.
         """
         return self._build(0, end)
 

@@ -71,8 +71,8 @@ class Janitor:
                 log.warning("cleaning failed; it is tried again", extra={"reason": str(error)[:300]})
 
     async def _checkpoint(self) -> None:
-        """Empties SQLite's write-ahead log. Beside the writer as far as possible; but it begins anew only when there is
-        nothing left in it, so a short last bit is done while the writer waits.
+        """Empties SQLite's write-ahead log. Beside the writer as far as possible; but it begins anew only when there
+        is nothing left in it, so a short last bit is done while the writer waits.
         """
         for _ in range(MOST_CHECKPOINTS):
             left = await asyncio.to_thread(self._database.checkpoint)

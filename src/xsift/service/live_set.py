@@ -4,8 +4,8 @@ A keeper thread asks the store what changed after the version it has, compiles t
 what did not change is shared by both. Whoever changed something waits for the snapshot that has it, so that what was
 answered is matched by the next document. Other servers look every `POLL_SECONDS`.
 
-What came bit by bit is indexed bit by bit, and each bit costs time with every document. So when nothing has changed for
-a moment, another thread merges all of it into one index, tries that on the last documents, and has it swapped in.
+What came bit by bit is indexed bit by bit, and each bit costs time with every document. So when nothing has changed
+for a moment, another thread merges all of it into one index, tries that on the last documents, and has it swapped in.
 
 Subscriptions that want fragments are a set of their own: for them nodes are selected, which costs more.
 """
@@ -202,7 +202,7 @@ class _Compiled:
                 self.sets[self._selects[place]].remove(str(place))
 
     def merge(self, engine: str, limits: xsift.Limits, documents: Sequence[bytes]) -> bool:
-        """Merges what is indexed bit by bit; whether there was anything to merge. Others may add, remove and match."""
+        """Merges what is indexed bit by bit; whether there was anything to merge. Others may change it and match."""
         merged = [set_ for set_ in self.sets if set_.compact()]
         for set_ in merged:
             # What it learns from these documents stays with the index, for the matchers that are made of it.

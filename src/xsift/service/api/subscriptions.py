@@ -31,7 +31,7 @@ __all__ = ["OWNER", "checked_name", "error_json", "routes", "shown"]
 
 routes = Routes("subscriptions")
 
-IMPORT_ROWS = 500  # rows of an import that are written in one piece: documents wait for no more than that
+IMPORT_ROWS = 1000  # rows of an import that are written in one piece: documents wait for no more than that
 MOST_ERRORS = 1000  # that an import's report names
 LONGEST_LINE = 256 << 10
 _LINE = TypeAdapter(models.Line)

@@ -73,7 +73,7 @@ class Database:
         return self.engine.connect()
 
     def checkpoint(self) -> int:
-        """Copies SQLite's write-ahead log into the database, beside whoever writes; returns the pages that are left."""
+        """Copies SQLite's write-ahead log into the database, beside whoever writes; returns the pages left."""
         if self.path is None:
             return 0
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=1)

@@ -394,9 +394,10 @@ def acknowledge(connection: Connection, subscriber: int, place: int) -> int:
 
 def crowded(connection: Connection, oldest: float) -> list[int]:
     """Subscribers with more deliveries than their backlog has room for, or with one that was made before `oldest`."""
-    source = subscribers.outerjoin(table, (table.c.subscriber == subscribers.c.number) & (table.c.place == _done() + 1))
+    first = (table.c.subscriber == subscribers.c.number) & (table.c.place == _done() + 1)
     full = subscribers.c.last_place - subscribers.c.backlog > _done()
-    return list(connection.scalars(select(subscribers.c.number).select_from(source).where(full | (table.c.at < oldest))))
+    query = select(subscribers.c.number).select_from(subscribers.outerjoin(table, first))
+    return list(connection.scalars(query.where(full | (table.c.at < oldest))))
 
 
 def drop_beyond_backlog(connection: Connection, numbers: Sequence[int], oldest: float) -> int:

@@ -13,7 +13,9 @@ from sqlalchemy import Connection, Dialect, Table
 __all__ = ["insert_rows"]
 
 
-def insert_rows(connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+def insert_rows(
+    connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
     """Inserts rows, each the values of the named columns in the order of the table. JSON is given as text."""
     if rows:
         connection.exec_driver_sql(_statement(type(connection.dialect), table, names), rows)  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ LIVE_COLUMNS = (
 JOINED = table.join(subscribers_table, table.c.subscriber == subscribers_table.c.number)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Subscription:
     """What a subscription says: the part that an owner writes."""
 
@@ -73,7 +73,7 @@ class Put:
 
 
 LiveRow = Row[tuple[int, str, str, int, str, bool, str, str, str, str]]
-"""What the live set needs of a row, in the order of `LIVE_COLUMNS`. Namespaces, labels and metadata are JSON as text."""
+"""What the live set needs of a row: `LIVE_COLUMNS`. Namespaces, labels and metadata are JSON as text."""
 
 
 @dataclass(frozen=True)
