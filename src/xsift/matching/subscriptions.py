@@ -304,8 +304,8 @@ class Subscriptions:
 
     def compact(self) -> bool:
         """Merges what was indexed bit by bit, as it was added, into one index: matchers that are made afterwards are
-        as fast as if all had been added at once. Takes as long as that, seconds for a million; meanwhile other threads
-        may match, change the set and make matchers. Returns whether there was anything to merge.
+        as fast as if all had been added at once. Takes as long as that, seconds for a million; other threads may
+        match, change the set and make matchers meanwhile. Returns whether there was anything to merge.
         """
         with self._lock:
             begun = [(segments, segments.begin_merging()) for segments in self._segments.values()]
