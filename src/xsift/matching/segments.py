@@ -28,6 +28,7 @@ __all__ = ["Built", "Segments", "choose_engine", "make_plan"]
 
 EXACT, ALWAYS = 1, 2  # RowFlag in rows.pxd
 MERGE_RATIO = 4  # a segment is merged into a new one that has at least a quarter of its rows
+WORTH_MERGING = 0.02  # the share of rows outside the largest segment, from which on they are felt
 REBUILD_SHARE = 0.5  # a segment is built anew when more than this share of its rows was removed
 
 
@@ -84,11 +85,13 @@ class Segments:
         return built
 
     def begin_merging(self) -> int:
-        """The end of the rows that can be merged into one segment; 0 if they are in one, or are being merged."""
-        if self._merging or len(self._built) < 2:
+        """The end of the rows that can be merged into one segment; 0 if that is not worth its time, or under way."""
+        end = self._built[-1].end if self._built else 0
+        largest = max((part.end - part.first for part in self._built), default=0)
+        if self._merging or len(self._built) < 2 or end - largest < WORTH_MERGING * end:
             return 0
-        self._merging = self._built[-1].end
-        return self._merging
+        self._merging = end
+        return end
 
     def merged(self, end: int) -> Built:
         """One segment for all rows up to an end. It takes seconds for a million, in which other threads may add and

@@ -305,7 +305,7 @@ class Subscriptions:
     def compact(self) -> bool:
         """Merges what was indexed bit by bit, as it was added, into one index: matchers that are made afterwards are
         as fast as if all had been added at once. Takes as long as that, seconds for a million; other threads may
-        match, change the set and make matchers meanwhile. Returns whether there was anything to merge.
+        match, change the set and make matchers meanwhile. Returns whether there was anything worth merging.
         """
         with self._lock:
             begun = [(segments, segments.begin_merging()) for segments in self._segments.values()]

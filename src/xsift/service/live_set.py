@@ -42,7 +42,7 @@ POLL_SECONDS = 0.05
 CHUNK = 1000  # rows compiled at a time: the kernels keep the interpreter to themselves meanwhile
 MOST_CHANGES = 20_000  # rows between two snapshots: bounds how long a change waits behind an import
 QUIET_SECONDS = 1.0  # without a change; then what came is merged,
-LONGEST_SECONDS = 60.0  # or when it has waited so long for that
+LONGEST_SECONDS = 300.0  # or when it has waited so long for that
 TRIED_DOCUMENTS = 100  # that a merged index is tried on, so that it knows already what they lead to
 LARGEST_TRIED = 64 << 10
 MOST_GONE = 100_000  # rows that were removed, and more than are live: then all is compiled anew without them
@@ -361,7 +361,7 @@ class LiveSet:
                 self._is_merged = False
                 self._swap(self._snapshot.version)
             return False
-        started = time.perf_counter()
+        started, self._last_change = time.perf_counter(), float("inf")  # no rest until this is done
         self._compiled.remove(changes.removed)
         self._compiled.add(changes.added)
         self._is_merged = False
