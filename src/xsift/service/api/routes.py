@@ -6,6 +6,8 @@ coroutine function of a `Call`.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +21,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from xsift.service.api.bodies import read_json
 from xsift.service.api.problems import Problem, problem_response, status_of
@@ -40,6 +42,7 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 LARGEST_JSON = 1 << 20
+PATIENCE_SECONDS = 10.0  # with a client that goes on sending what was refused
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,32 @@ class _Request(Request):
         if not hasattr(self, "_headers"):
             self._headers = _Headers(self.scope["headers"])
         return self._headers
+
+
+class _Body:
+    """The body of a request, which knows whether all of it was read."""
+
+    __slots__ = ("_receive", "is_over")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_over = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.is_over = not message.get("more_body", False)
+        return message
+
+    async def read_to_the_end(self, headers: Headers) -> None:
+        """Reads what is left of a body that is refused. A connection that is closed while the client sends is reset,
+        and then the client never sees the answer that says why.
+        """
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not self.is_over:
+                    await self()
 
 
 class Call:
@@ -235,7 +264,8 @@ class _Endpoint:
         self._seconds = parts.metrics.request_seconds.labels(route.path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = _Request(scope, receive)
+        body = _Body(receive)
+        request = _Request(scope, body)
         started = time.perf_counter()
         try:
             response = await self._respond(request)
@@ -246,6 +276,7 @@ class _Endpoint:
             if status_of(error) == 500:
                 log.exception("a request failed", extra={"method": self._route.method, "path": request.url.path})
             response = problem_response(error)
+            await body.read_to_the_end(request.headers)
         self._count(response.status_code)
         if not self._route.streams:
             self._seconds.observe(time.perf_counter() - started)
