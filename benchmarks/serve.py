@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -87,8 +88,11 @@ def put_all(url: str, lines: bytes) -> tuple[float, dict[str, Any]]:
     request = urllib.request.Request(
         f"{url}/subscriptions", lines, {"content-type": "application/x-ndjson"}, method="POST"
     )
-    with urllib.request.urlopen(request) as answer:
-        report = json.load(answer)
+    try:
+        with urllib.request.urlopen(request) as answer:
+            report = json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise RuntimeError(f"the import was refused: {error.code} {error.read().decode()}") from error
     return time.perf_counter() - started, report
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import urllib.error
+import urllib.request
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -304,3 +306,19 @@ def test_a_subscription_that_costs_too_much_fails_alone(client: xsift.Client, se
     told = [record for record in server.records() if record.get("document") == published.id]
     assert any(record.get("subscription") == "hostile" and "too-many-steps" in record["reason"] for record in told)
     assert client.get("hostile")["failures"] == 1
+
+
+def test_who_sends_too_much_is_told_so_and_not_cut_off(server: RunningServer) -> None:
+    """The connection is not kept: closing it early would reset it, and the answer would be lost."""
+    limit = 16 << 20
+    for path, kind, size, code in [
+        ("/documents", "application/xml", limit + (4 << 20), "too-large"),
+        ("/subscriptions", "text/plain", 8 << 20, "bad-type"),
+        ("/subscriptions", "application/x-ndjson", 8 << 20, "line-too-long"),
+    ]:
+        request = urllib.request.Request(
+            server.url + path, b"x" * size, {"content-type": kind, "connection": "close"}, method="POST"
+        )
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=60)
+        assert json.load(refused.value)["code"] == code

@@ -46,6 +46,7 @@ cdef enum:
     ID_STRING_OVERHEAD = 64  # bytes of a Python string beside its characters, about
     MOST_ID_STRING_BYTES = 128 << 20
     AHEAD = 12
+    BREATH = 64  # rows after which other threads may have the interpreter
 
 cdef extern from *:
     void prefetch "__builtin_prefetch" (const void* address) nogil
@@ -87,6 +88,9 @@ cdef class Rows:
         cdef Py_ssize_t i
         errors = []
         for i in range(len(ids)):
+            if i % BREATH == 0:
+                with nogil:
+                    pass
             try:
                 self.append(id_bytes + id_at[i], id_at[i + 1] - id_at[i], text_bytes + text_at[i],
                             text_at[i + 1] - text_at[i], compiler, is_ordered[i], mapping, refuse_residuals)

@@ -4,7 +4,7 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from xsift.document.conditions.condition_index cimport ConditionIndex
-from xsift.engines.base cimport Engine
+from xsift.engines.base cimport Engine, Scratch
 from xsift.matching.rows cimport Rows
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
@@ -16,11 +16,14 @@ import numpy as np
 cdef enum:
     NEW = -1
     REFUSED = -2
-    BREATH = 512  # rows after which other threads may have the interpreter
+    BREATH = 64  # rows after which other threads may have the interpreter
 
 
 cdef class Segment:
     """An engine, and for each of its keys the rows that have the pattern."""
+
+    def __cinit__(self):
+        self.idle = []
 
     def __len__(self):
         return self.members.size()
@@ -64,6 +67,12 @@ cdef class Segment:
         segment.kept = arrays
         segment.note_order()
         return segment
+
+    cdef Scratch lend(self):
+        return self.idle.pop() if self.idle else self.engine.scratch()
+
+    cdef void take_back(self, Scratch scratch):
+        self.idle.append(scratch)
 
     cdef void note_order(self) noexcept:
         cdef size_t i
@@ -129,6 +138,8 @@ cdef class SegmentBuilder:
         """Adds a pattern for a row, in place of one that the engine refuses. Returns the reason if it refuses this one too."""
         cdef Pattern pattern = Pattern.decode(key, len(key), self.conditions.symbols)
         cdef int32_t number = self.rows.patterns.find(key, len(key))
+        if number >= <int32_t>self.key_of.size():
+            number = -1  # it was added after the builder was made
         cdef int32_t engine_key = self.key_of[number] if number >= 0 else self.extra_keys.get(key, NEW)
         if engine_key == NEW:
             engine_key = self._key(pattern)

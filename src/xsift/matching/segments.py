@@ -2,7 +2,8 @@
 
 A segment never changes, so matchers share them. When rows were added, a new small segment is built for them, and
 segments of similar size are merged, so that there are at most about log(n). A row that was removed is skipped; a
-segment most of whose rows were removed is built anew.
+segment most of whose rows were removed is built anew. A document costs the more, the more segments there are: at
+leisure they can all be merged into one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ __all__ = ["Built", "Segments", "choose_engine", "make_plan"]
 
 EXACT, ALWAYS = 1, 2  # RowFlag in rows.pxd
 MERGE_RATIO = 4  # a segment is merged into a new one that has at least a quarter of its rows
+WORTH_MERGING = 0.02  # the share of rows outside the largest segment, from which on they are felt
 REBUILD_SHARE = 0.5  # a segment is built anew when more than this share of its rows was removed
 
 
@@ -62,6 +64,7 @@ class Segments:
         self._engine = engine
         self._options = dict(options)
         self._built: list[Built] = []
+        self._merging = 0  # rows that are being merged: what is there of them stays apart from what comes after
 
     def update(self) -> list[Built]:
         """Brings the segments up to date with the rows; what did not change is kept."""
@@ -69,12 +72,38 @@ class Segments:
         built = [self._renewed(part, removed) for part in self._built]
         end = len(self._rows)
         first = built[-1].end if built else 0
-        while built and end > first and (end - first) * MERGE_RATIO >= built[-1].end - built[-1].first:
+        while (
+            built
+            and end > first
+            and built[-1].first >= self._merging
+            and (end - first) * MERGE_RATIO >= built[-1].end - built[-1].first
+        ):
             first = built.pop().first
         if end > first or not built:
             built.append(self._build(first, end))
         self._built = built
         return built
+
+    def begin_merging(self) -> int:
+        """The end of the rows that can be merged into one segment; 0 if that is not worth its time, or under way."""
+        end = self._built[-1].end if self._built else 0
+        largest = max((part.end - part.first for part in self._built), default=0)
+        if self._merging or len(self._built) < 2 or end - largest < WORTH_MERGING * end:
+            return 0
+        self._merging = end
+        return end
+
+    def merged(self, end: int) -> Built:
+        """One segment for all rows up to an end. It takes seconds for a million, in which other threads may add and
+        remove rows, and call `update`.
+        """
+        return self._build(0, end)
+
+    def end_merging(self, part: Built | None) -> None:
+        """Puts the merged segment in the place of the others; None: it could not be made."""
+        self._merging = 0
+        if part is not None:
+            self._built = [part, *(other for other in self._built if other.first >= part.end)]
 
     def _renewed(self, part: Built, removed: npt.NDArray[np.uint8]) -> Built:
         gone = int(removed[part.first : part.end].sum())

@@ -302,6 +302,23 @@ class Subscriptions:
                 validate=validate,
             )
 
+    def compact(self) -> bool:
+        """Merges what was indexed bit by bit, as it was added, into one index: matchers that are made afterwards are
+        as fast as if all had been added at once. Takes as long as that, seconds for a million; other threads may
+        match, change the set and make matchers meanwhile. Returns whether there was anything worth merging.
+        """
+        with self._lock:
+            begun = [(segments, segments.begin_merging()) for segments in self._segments.values()]
+        for segments, end in begun:
+            merged = None
+            try:
+                merged = segments.merged(end) if end else None
+            finally:
+                if end:
+                    with self._lock:
+                        segments.end_merging(merged)
+        return any(end for _, end in begun)
+
 
 ORDERED = 4  # RowFlag in rows.pxd
 

@@ -100,7 +100,7 @@ cdef class Worker:
         self.reader = reader
         self.scratches = []
         for segment in plan.segments:
-            scratch = segment.engine.scratch()
+            scratch = segment.lend()
             self.scratches.append(scratch)
             self.segment_at.push_back(<void*>segment)
             self.scratch_at.push_back(<void*>scratch)
@@ -108,6 +108,12 @@ cdef class Worker:
         self.decided.resize(self.segment_at.size())
         self.bits.resize((plan.kinds.size() + 63) // 64, 0)
         self.words.resize((self.bits.size() + 63) // 64, 0)
+
+    def __del__(self):
+        cdef Segment segment
+        if self.scratches is not None:
+            for segment, scratch in zip(self.plan.segments, self.scratches):
+                segment.take_back(scratch)
 
     cdef int follow_engines(self) except -1:
         """Lets the engines guide the reader, if all of them can: what a guide took may be read again, from the start."""

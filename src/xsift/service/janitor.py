@@ -14,7 +14,7 @@ from xsift.service.metrics import Metrics
 from xsift.service.settings import Keeping
 from xsift.service.store import deliveries, leases
 from xsift.service.store.database import Database
-from xsift.service.store.schema import documents, subscribers
+from xsift.service.store.schema import documents
 from xsift.service.store.writer import Writer
 
 __all__ = ["Janitor"]
@@ -22,8 +22,12 @@ __all__ = ["Janitor"]
 log = logging.getLogger("xsift.service.janitor")
 
 ROUND_SECONDS = 1.0
-LONG_ROUND = 10  # every so many rounds it looks at everything, not only at who was delivered to
-CLEANED_AT_ONCE = 500  # documents: the writer has others to serve
+LONG_ROUND = 10  # every so many rounds it removes what is not kept
+BOUNDED_AT_ONCE = 20  # subscribers: the writer has others to serve,
+CLEANED_AT_ONCE = 200  # and so many documents
+LARGE_LOG = 32 << 20  # bytes of SQLite's log, from which on it is to begin anew
+FEW_PAGES = 500  # that are left in it: the writer can wait for these
+MOST_CHECKPOINTS = 5  # until that is so
 
 
 class Janitor:
@@ -38,7 +42,6 @@ class Janitor:
         self._metrics = metrics
         self._settings = settings
         self._server = server
-        self._touched: set[int] = set()
         self._task: asyncio.Task[None] | None = None
         self._number = ""
 
@@ -52,18 +55,14 @@ class Janitor:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    def touched(self, numbers: set[int]) -> None:
-        """Something was delivered to these subscribers."""
-        self._touched |= numbers
-
     async def _go_round(self) -> None:
         rounds = 0
         while True:
             await asyncio.sleep(ROUND_SECONDS)
             rounds += 1
             try:
-                await self._bound_backlogs(everybody=rounds % LONG_ROUND == 0)
-                await asyncio.to_thread(self._database.checkpoint)
+                await self._bound_backlogs()
+                await self._checkpoint()
                 if rounds % 3 == 0:
                     await self._writer.run(lambda connection: leases.take(connection, self._number, self._server))
                 if rounds % LONG_ROUND == 0:
@@ -71,29 +70,30 @@ class Janitor:
             except Exception as error:
                 log.warning("cleaning failed; it is tried again", extra={"reason": str(error)[:300]})
 
-    async def _bound_backlogs(self, *, everybody: bool) -> None:
-        touched, self._touched = self._touched, set()
+    async def _checkpoint(self) -> None:
+        """Empties SQLite's write-ahead log. Beside the writer as far as possible; but it begins anew only when there
+        is nothing left in it, so a short last bit is done while the writer waits.
+        """
+        for _ in range(MOST_CHECKPOINTS):
+            left = await asyncio.to_thread(self._database.checkpoint)
+            if left < FEW_PAGES:
+                break
+        if self._database.log_bytes > LARGE_LOG:
+            await self._writer.between(self._database.checkpoint)
+
+    async def _bound_backlogs(self) -> None:
         oldest = time.time() - self._settings.deliveries_hours * 3600
-
-        def crowded(connection: Connection) -> list[int]:
-            table = subscribers
-            wanted = select(table.c.number).where(table.c.last_place - table.c.backlog > table.c.acknowledged_place)
-            if everybody:  # also those who were delivered to long ago, and by other servers
-                wanted = select(table.c.number).where(table.c.last_place > table.c.acknowledged_place)
-            return [number for number in connection.scalars(wanted) if everybody or number in touched]
-
-        if touched or everybody:
-            numbers = await self._reads.run(crowded)
-            for begin in range(0, len(numbers), 100):
-                part = numbers[begin : begin + 100]
-                dropped = await self._writer.run(
-                    lambda connection, part=part: deliveries.drop_beyond_backlog(connection, part, oldest)  # type: ignore[misc]
+        numbers = await self._reads.run(lambda connection: deliveries.crowded(connection, oldest))
+        for begin in range(0, len(numbers), BOUNDED_AT_ONCE):
+            part = numbers[begin : begin + BOUNDED_AT_ONCE]
+            dropped = await self._writer.run(
+                lambda connection, part=part: deliveries.drop_beyond_backlog(connection, part, oldest)  # type: ignore[misc]
+            )
+            if dropped:
+                self._metrics.dropped.inc(dropped)
+                log.warning(
+                    "deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": dropped}
                 )
-                if dropped:
-                    self._metrics.dropped.inc(dropped)
-                    log.warning(
-                        "deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": dropped}
-                    )
 
     async def _clean(self) -> None:
         keep_from = await self._reads.run(self._horizon)

@@ -4,6 +4,9 @@ A keeper thread asks the store what changed after the version it has, compiles t
 what did not change is shared by both. Whoever changed something waits for the snapshot that has it, so that what was
 answered is matched by the next document. Other servers look every `POLL_SECONDS`.
 
+What came bit by bit is indexed bit by bit, and each bit costs time with every document. So when nothing has changed
+for a moment, another thread merges all of it into one index, tries that on the last documents, and has it swapped in.
+
 Subscriptions that want fragments are a set of their own: for them nodes are selected, which costs more.
 """
 
@@ -16,13 +19,14 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 import xsift
@@ -37,6 +41,10 @@ log = logging.getLogger("xsift.service.live_set")
 POLL_SECONDS = 0.05
 CHUNK = 1000  # rows compiled at a time: the kernels keep the interpreter to themselves meanwhile
 MOST_CHANGES = 20_000  # rows between two snapshots: bounds how long a change waits behind an import
+QUIET_SECONDS = 1.0  # without a change; then what came is merged,
+LONGEST_SECONDS = 300.0  # or when it has waited so long for that
+TRIED_DOCUMENTS = 100  # that a merged index is tried on, so that it knows already what they lead to
+LARGEST_TRIED = 64 << 10
 MOST_GONE = 100_000  # rows that were removed, and more than are live: then all is compiled anew without them
 
 
@@ -89,12 +97,12 @@ class Snapshot:
         return found
 
     def seconds_of(self, place: int, document: xsift.Document | bytes) -> float:
-        """How long one subscription takes on a document: to find out who is slow."""
-        started = time.perf_counter()
+        """How long one subscription takes on a document: to find out who is slow. Seconds of work."""
+        started = time.thread_time()
         for matcher, _ in self._matchers:
             with contextlib.suppress(XsiftError):  # it is in the other matcher, or cannot be decided
                 matcher.explain(document, str(place))
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     def subscriber(self, place: int) -> int:
         """The number of the subscriber to which a match goes."""
@@ -153,27 +161,30 @@ class _Compiled:
         self._owner_names: dict[str, str] = {}
         self.sets = (xsift.Subscriptions(residuals=residuals), xsift.Subscriptions(residuals=residuals))
 
-    def add(self, rows: Iterable[Row[Any]]) -> None:
-        batches: tuple[list[tuple[str, Row[Any]]], ...] = ([], [])
-        for row in rows:
-            batches[row.deliver == "fragments"].append((str(self._append(row)), row))
+    def add(self, rows: Iterable[store.LiveRow]) -> None:
+        batches: tuple[list[_Text], ...] = ([], [])
+        for row, owner, id, subscriber, xpath, ordered, deliver, namespaces, labels, metadata in rows:
+            self._append(row, owner, subscriber, deliver)
+            self.entries.append(
+                b'{"id":%b,"labels":%b,"metadata":%b' % (to_json(id), labels.encode(), metadata.encode())
+            )
+            text = (str(len(self.rows) - 1), xpath, ordered, from_json(namespaces) if namespaces != "{}" else {})
+            batches[deliver == "fragments"].append(text)
         for set_, batch in zip(self.sets, batches, strict=True):
             for begin in range(0, len(batch), CHUNK):
                 for id, error in set_.add_many(_arrow(batch[begin : begin + CHUNK]), errors="collect"):
                     self._refuse(int(id), error)
                 time.sleep(0)  # others may have the interpreter now
 
-    def _append(self, row: Row[Any]) -> int:
-        owner = self._owner_names.setdefault(row.owner, row.owner)
+    def _append(self, row: int, owner: str, subscriber: int, deliver: str) -> None:
+        owner = self._owner_names.setdefault(owner, owner)
         self.counts[owner] = self.counts.get(owner, 0) + 1
-        self.rows.append(row.row)
-        self.subscribers.append(row.subscriber)
-        self.wholes.append(row.deliver == "document")
-        self.entries.append(to_json({"id": row.id, "labels": row.labels, "metadata": row.metadata})[:-1])
+        self.rows.append(row)
+        self.subscribers.append(subscriber)
+        self.wholes.append(deliver == "document")
         self.owners.append(owner)
-        self._selects.append(row.deliver == "fragments")
+        self._selects.append(deliver == "fragments")
         self._removed.append(0)
-        return len(self.rows) - 1
 
     def _refuse(self, place: int, error: XsiftError) -> None:
         self.refused[place] = error
@@ -190,6 +201,15 @@ class _Compiled:
             if self.refused.pop(place, None) is None:
                 self.sets[self._selects[place]].remove(str(place))
 
+    def merge(self, engine: str, limits: xsift.Limits, documents: Sequence[bytes]) -> bool:
+        """Merges what is indexed bit by bit; whether there was anything to merge. Others may change it and match."""
+        merged = [set_ for set_ in self.sets if set_.compact()]
+        for set_ in merged:
+            # What it learns from these documents stays with the index, for the matchers that are made of it.
+            for _ in set_.matcher(engine, limits=limits).match_many(documents):
+                pass
+        return bool(merged)
+
     def snapshot(self, version: int, engine: str, limits: xsift.Limits) -> Snapshot:
         # The first set is asked even if it is empty: a document is broken whether anybody wants it or not.
         used = [(set_, bool(number)) for number, set_ in enumerate(self.sets) if number == 0 or len(set_)]
@@ -197,14 +217,19 @@ class _Compiled:
         return Snapshot(version, matchers, self)
 
 
-def _arrow(batch: Sequence[tuple[str, Row[Any]]]) -> pa.Table:
+_Text = tuple[str, str, bool, dict[str, str]]
+"""A subscription as it is compiled: its place, the expression, whether it is ordered, namespaces."""
+
+
+def _arrow(batch: Sequence[_Text]) -> pa.Table:
+    places, texts, ordered, namespaces = zip(*batch, strict=True)
     columns = {
-        "id": pa.array([id for id, _ in batch], pa.large_string()),
-        "xpath": pa.array([row.xpath for _, row in batch], pa.large_string()),
-        "ordered": pa.array([row.ordered for _, row in batch], pa.bool_()),
+        "id": pa.array(places, pa.large_string()),
+        "xpath": pa.array(texts, pa.large_string()),
+        "ordered": pa.array(map(bool, ordered), pa.bool_()),
     }
-    if any(row.namespaces for _, row in batch):
-        mappings = [list(row.namespaces.items()) for _, row in batch]
+    if any(namespaces):
+        mappings = [list(mapping.items()) for mapping in namespaces]
         columns["namespaces"] = pa.array(mappings, pa.map_(pa.string(), pa.string()))
     return pa.table(columns)
 
@@ -231,6 +256,11 @@ class LiveSet:
         self._waiting: list[tuple[int, Callable[[], None]]] = []
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._follow, name="xsift-live-set", daemon=True)
+        self._merger = threading.Thread(target=self._merge, name="xsift-merge", daemon=True)
+        self._last_change = 0.0
+        self._changed = threading.Event()
+        self._is_merged = False
+        self._recent: deque[bytes] = deque(maxlen=TRIED_DOCUMENTS)
         self.observe: Callable[[float], None] = lambda seconds: None
 
     @property
@@ -271,12 +301,19 @@ class LiveSet:
 
     def start(self) -> None:
         self._thread.start()
+        self._merger.start()
 
     def close(self) -> None:
         self._stop = True
         self._wake.set()
+        self._changed.set()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join()  # the merger may be in the middle of seconds of work: it ends with the process
+
+    def remember(self, document: bytes) -> None:
+        """A document that was matched: the like of it will come again."""
+        if len(document) <= LARGEST_TRIED:
+            self._recent.append(document)
 
     def look(self) -> None:
         """Something changed: the keeper looks now rather than later."""
@@ -320,15 +357,38 @@ class LiveSet:
         with self._database.connect() as connection, connection.begin():
             changes = self._changes(connection)
         if changes is None:
+            if self._is_merged:
+                self._is_merged = False
+                self._swap(self._snapshot.version)
             return False
-        started = time.perf_counter()
+        started, self._last_change = time.perf_counter(), float("inf")  # no rest until this is done
         self._compiled.remove(changes.removed)
         self._compiled.add(changes.added)
+        self._is_merged = False
         self._swap(changes.version)
         self.observe(time.perf_counter() - started)
+        self._last_change = time.monotonic()
+        self._changed.set()
         if self._compiled.gone > max(MOST_GONE, self._snapshot.size):
             self.load()
         return True
+
+    def _merge(self) -> None:
+        while not self._stop:
+            self._changed.wait()
+            self._changed.clear()
+            waited_from = time.monotonic()
+            while not self._stop and time.monotonic() - waited_from < LONGEST_SECONDS:
+                left = self._last_change + QUIET_SECONDS - time.monotonic()
+                if left <= 0:
+                    break
+                time.sleep(min(left, 0.2))
+            try:
+                if not self._stop and self._compiled.merge(self._engine, self._limits, list(self._recent)):
+                    self._is_merged = True
+                    self._wake.set()
+            except Exception:
+                log.exception("the index could not be merged; it goes on as it is")
 
     def _changes(self, connection: Connection) -> store.Changes | None:
         if store.current_version(connection) == self._snapshot.version:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -57,6 +58,7 @@ log = logging.getLogger("xsift.service")
 
 # Threads change over after this time when one computes: the event loop must not wait long for the others.
 SWITCH_SECONDS = 0.001
+GARBAGE_THRESHOLDS = (5000, 20, 20)  # little of what a document leaves behind is a cycle
 
 
 def run(settings: Settings) -> int:
@@ -272,17 +274,15 @@ class Server:
             parts.publisher.start()
             await parts.outbox.start()
             await parts.couriers.start()
-            arrived = parts.outbox.on_arrival
-
-            def both(numbers: set[int]) -> None:
-                arrived(numbers)
-                self._janitor.touched(numbers)
-
-            parts.outbox.on_arrival = both
             await self._janitor.start(self._server_number)
             parts.history.start()
             for intake in self._intakes:
                 intake.start()
+            # What is here now stays: the collector need not look through all of it again and again, for tens of
+            # milliseconds in which everybody waits.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*GARBAGE_THRESHOLDS)
             parts.ready = True
             yield
         finally:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.routing import Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xsift.service import console
 from xsift.service.api import (
@@ -23,11 +23,11 @@ from xsift.service.api import (
     trying,
 )
 from xsift.service.api.problems import Problem, problem_response
-from xsift.service.api.routes import HEADERS, Route, as_starlette
+from xsift.service.api.routes import Route, add_headers, as_starlette
 from xsift.service.api.security import Gate
 from xsift.service.parts import Parts
 
-__all__ = ["all_routes", "make_application"]
+__all__ = ["Application", "all_routes", "make_application"]
 
 PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -41,7 +41,19 @@ def all_routes() -> list[Route]:
     return [route for module in modules for route in module.routes.routes]
 
 
-def make_application(parts: Parts, gate: Gate) -> Router:
+class Application:
+    """The ASGI application of a server. A path that stands for itself is found by one look-up, before the router
+    tries one pattern after the other.
+    """
+
+    def __init__(self, router: Router, plain: Mapping[str, ASGIApp]) -> None:
+        self._router, self._plain = router, plain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._plain.get(scope["path"], self._router)(scope, receive, send)
+
+
+def make_application(parts: Parts, gate: Gate) -> Application:
     """The ASGI application of a server."""
     routes = all_routes()
     description = openapi.describe(routes)
@@ -63,11 +75,8 @@ def make_application(parts: Parts, gate: Gate) -> Router:
     shown = [StarletteRoute(path, endpoint_of(path)) for path in pages]
     shown += [StarletteRoute(path, _show_asset(asset)) for path, asset in console.assets().items()]
     # The router alone: what Starlette puts around it handles errors, which our endpoints do themselves.
-    return Router(
-        [*as_starlette(routes, parts, gate), *shown],
-        redirect_slashes=False,
-        default=_nothing_here,
-    )
+    patterns, plain = as_starlette(routes, parts, gate)
+    return Application(Router([*patterns, *shown], redirect_slashes=False, default=_nothing_here), plain)
 
 
 def _show_asset(asset: console.Asset) -> Callable[[Request], Awaitable[Response]]:
@@ -82,8 +91,7 @@ def _show_asset(asset: console.Asset) -> Callable[[Request], Awaitable[Response]
 
 
 def _with_headers(response: Response) -> Response:
-    present = {name for name, _ in response.raw_headers}
-    response.raw_headers += [header for header in HEADERS if header[0] not in present]
+    add_headers(response)
     return response
 
 

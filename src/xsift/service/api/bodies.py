@@ -27,7 +27,8 @@ def media_type_of(request: Request) -> str:
 
 def charset_of(request: Request) -> str | None:
     """The encoding that the content type names; it overrides what a document says of itself."""
-    for parameter in request.headers.get("content-type", "").split(";")[1:]:
+    kind = request.headers.get("content-type", "")
+    for parameter in kind.split(";")[1:] if ";" in kind else ():
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
             return value.strip().strip("\"'") or None

@@ -18,7 +18,7 @@ from xsift.errors import XsiftError
 from xsift.service.api import models
 from xsift.service.api.bodies import charset_of, media_type_of, parse_json, read_body, read_lines, too_large
 from xsift.service.api.problems import Problem
-from xsift.service.api.routes import Call, Parameter, Routes, json_response
+from xsift.service.api.routes import Call, Parameter, PlainAnswer, Routes, json_response
 from xsift.service.publishing import Incoming, Overloaded, Receipt
 from xsift.service.store import deliveries as store
 from xsift.service.store import subscriptions
@@ -31,6 +31,7 @@ __all__ = ["routes"]
 routes = Routes("documents")
 Answer = TypeVar("Answer")
 
+JSON_TYPE = (b"content-type", b"application/json")
 XML = ("application/xml", "text/xml", "application/octet-stream")
 NDJSON = ("application/x-ndjson", "application/jsonl", "application/jsonlines", "application/ndjson")
 TOGETHER = 64  # documents of a stream that are published in one piece
@@ -86,10 +87,10 @@ async def publish(call: Call) -> Response:
     receipt = receipts[0]
     if receipt.error is not None:
         raise receipt.error
-    headers = {"location": f"/documents/{receipt.id}"}
+    headers = [JSON_TYPE, (b"location", b"/documents/" + receipt.id.encode())]
     if replayed:
-        headers["idempotent-replayed"] = "true"
-    return Response(_receipt_json(receipt, wants_matches), 202, headers=headers, media_type="application/json")
+        headers.append((b"idempotent-replayed", b"true"))
+    return PlainAnswer(_receipt_json(receipt, wants_matches), 202, headers)
 
 
 async def _publish(call: Call, incoming: list[Incoming], key: str | None) -> tuple[list[Receipt], bool]:

@@ -6,18 +6,22 @@ coroutine function of a `Call`.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 from pydantic_core import to_json
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from xsift.service.api.bodies import read_json
 from xsift.service.api.problems import Problem, problem_response, status_of
@@ -25,7 +29,7 @@ from xsift.service.api.security import Gate
 from xsift.service.parts import Parts
 from xsift.service.store.keys import Caller
 
-__all__ = ["Call", "Parameter", "Route", "Routes", "as_starlette", "json_response"]
+__all__ = ["Call", "Parameter", "PlainAnswer", "Route", "Routes", "add_headers", "as_starlette", "json_response"]
 
 log = logging.getLogger("xsift.service.api")
 Model = TypeVar("Model", bound=BaseModel)
@@ -38,6 +42,7 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 LARGEST_JSON = 1 << 20
+PATIENCE_SECONDS = 10.0  # with a client that goes on sending what was refused
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,58 @@ class Route:
     streams: bool
 
 
+class _Headers(Headers):
+    """Headers that are found by one look-up; Starlette's look through all of them each time."""
+
+    def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
+        super().__init__(raw=raw)
+        # Of headers that come twice the first one counts.
+        self._named = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(raw)}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._named.get(key.lower(), default)
+
+    def __getitem__(self, key: str) -> str:
+        return self._named[key.lower()]
+
+    def __contains__(self, key: Any) -> bool:
+        return key.lower() in self._named
+
+
+class _Request(Request):
+    @property
+    def headers(self) -> Headers:
+        if not hasattr(self, "_headers"):
+            self._headers = _Headers(self.scope["headers"])
+        return self._headers
+
+
+class _Body:
+    """The body of a request, which knows whether all of it was read."""
+
+    __slots__ = ("_receive", "is_over")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_over = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.is_over = not message.get("more_body", False)
+        return message
+
+    async def read_to_the_end(self, headers: Headers) -> None:
+        """Reads what is left of a body that is refused. A connection that is closed while the client sends is reset,
+        and then the client never sees the answer that says why.
+        """
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not self.is_over:
+                    await self()
+
+
 class Call:
     """One request: who asks, with what, and the parts of the server that can answer."""
 
@@ -79,7 +136,7 @@ class Call:
         self.parts = parts
         self.gate = gate
         self.caller = caller
-        self._query: Any = None
+        self._query: dict[str, str] | None = None
 
     def path(self, name: str) -> str:
         """A part of the path."""
@@ -87,9 +144,9 @@ class Call:
 
     def query(self, name: str, default: str | None = None) -> str | None:
         if self._query is None:
-            self._query = self.request.query_params
-        value = self._query.get(name, default)
-        return None if value is None else str(value)
+            text = self.request.scope["query_string"].decode("latin-1")
+            self._query = dict(parse_qsl(text, keep_blank_values=True)) if text else {}
+        return self._query.get(name, default)
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """A whole number of the query."""
@@ -181,6 +238,20 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
     return Response(to_json(value), status, headers=headers, media_type="application/json")
 
 
+def add_headers(response: Response) -> None:
+    """Adds the headers that every answer has, unless it has its own."""
+    present = {name for name, _ in response.raw_headers}
+    response.raw_headers += [header for header in HEADERS if header[0] not in present]
+
+
+class PlainAnswer(Response):
+    """Bytes with their headers, as they are sent: for what is answered thousands of times a second."""
+
+    def __init__(self, body: bytes, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self.body, self.status_code, self.background = body, status, None
+        self.raw_headers = [*headers, (b"content-length", b"%d" % len(body)), *HEADERS]
+
+
 class _Endpoint:
     """A route as an ASGI application: lets the caller in, calls, counts, and makes errors into answers."""
 
@@ -193,7 +264,8 @@ class _Endpoint:
         self._seconds = parts.metrics.request_seconds.labels(route.path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        body = _Body(receive)
+        request = _Request(scope, body)
         started = time.perf_counter()
         try:
             response = await self._respond(request)
@@ -204,11 +276,12 @@ class _Endpoint:
             if status_of(error) == 500:
                 log.exception("a request failed", extra={"method": self._route.method, "path": request.url.path})
             response = problem_response(error)
+            await body.read_to_the_end(request.headers)
         self._count(response.status_code)
         if not self._route.streams:
             self._seconds.observe(time.perf_counter() - started)
-        present = {name for name, _ in response.raw_headers}
-        response.raw_headers += [header for header in HEADERS if header[0] not in present]
+        if not isinstance(response, PlainAnswer):
+            add_headers(response)
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
@@ -264,18 +337,24 @@ class _Path:
         await problem_response(problem)(scope, receive, send)
 
 
-def as_starlette(routes: Sequence[Route], parts: Parts, gate: Gate) -> list[StarletteRoute]:
-    """The routes for Starlette: one a path."""
+def as_starlette(
+    routes: Sequence[Route], parts: Parts, gate: Gate
+) -> tuple[list[StarletteRoute], dict[str, Callable[[Scope, Receive, Send], Awaitable[None]]]]:
+    """The routes for Starlette, one a path; and those of paths that stand for nothing else, by path."""
     paths: dict[str, dict[str, _Endpoint]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method] = _Endpoint(route, parts, gate)
     made: list[StarletteRoute] = []
+    plain: dict[str, Callable[[Scope, Receive, Send], Awaitable[None]]] = {}
     for path, endpoints in paths.items():
         # /subscriptions/validate is an action when it is posted to, and else the subscription of this name.
         shadows = "{" not in path and any("{" in other and _covers(other, path) for other in paths)
         methods = list(endpoints) if shadows else None
-        made.insert(0 if shadows else len(made), StarletteRoute(path, endpoint=_Path(endpoints), methods=methods))
-    return made
+        endpoint = _Path(endpoints)
+        made.insert(0 if shadows else len(made), StarletteRoute(path, endpoint=endpoint, methods=methods))
+        if "{" not in path and not shadows:
+            plain[path] = endpoint
+    return made, plain
 
 
 def _covers(pattern: str, path: str) -> bool:

@@ -31,7 +31,7 @@ __all__ = ["OWNER", "checked_name", "error_json", "routes", "shown"]
 
 routes = Routes("subscriptions")
 
-IMPORT_ROWS = 500  # rows of an import that are written in one piece: documents wait for no more than that
+IMPORT_ROWS = 1000  # rows of an import that are written in one piece: documents wait for no more than that
 MOST_ERRORS = 1000  # that an import's report names
 LONGEST_LINE = 256 << 10
 _LINE = TypeAdapter(models.Line)
@@ -123,7 +123,7 @@ async def put(call: Call) -> Response:
     refused = await in_trial(call, lambda: _check([row], residuals))
     if refused:
         raise _named(refused[0], id)
-    most = _limit(call, owner, 1)
+    most = _limit(call, call.parts.live_set.count(owner) + 1)
     subscription = _subscription(id, wanted, owner)
 
     def work(connection: Connection) -> tuple[store.Put, Row[Any]]:
@@ -152,10 +152,10 @@ def _subscription(id: str, wanted: models.SubscriptionIn, owner: str) -> Subscri
     )
 
 
-def _limit(call: Call, owner: str, more: int) -> int | None:
-    """The limit of an owner, if it is near: then the store counts, which takes a moment for many."""
+def _limit(call: Call, expected: int) -> int | None:
+    """The limit of an owner, if so many may pass it: then the store counts, which takes a moment for many."""
     most = call.parts.settings.limits.subscriptions
-    return most if call.parts.live_set.count(owner) + more > most else None
+    return most if expected > most else None
 
 
 @routes.add(
@@ -226,6 +226,8 @@ class _Import:
     refused: int = 0
     version: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
+    expected: dict[str, int] = field(default_factory=dict)
+    """By owner: so many subscriptions it has at most; the live set follows a moment later."""
     writing: asyncio.Task[None] | None = None
 
     async def take(self, lines: list[tuple[int, bytes]]) -> None:
@@ -244,7 +246,9 @@ class _Import:
 
     async def _write(self, parsed: dict[str, list[Subscription]]) -> None:
         for owner, subscriptions in parsed.items():
-            most = _limit(self.call, owner, self.added + len(subscriptions))
+            self.expected[owner] = max(self.expected.get(owner, 0), self.call.parts.live_set.count(owner))
+            self.expected[owner] += len(subscriptions)
+            most = _limit(self.call, self.expected[owner])
             actor = self.call.caller.actor
             work = partial(store.put_many, owner=owner, wanted=subscriptions, actor=actor, most=most)
             result = await self.call.parts.writer.run(work)

@@ -72,17 +72,22 @@ class Database:
         """A connection for reading."""
         return self.engine.connect()
 
-    def checkpoint(self) -> None:
-        """Copies SQLite's write-ahead log into the database, beside the writer instead of inside its commits."""
+    def checkpoint(self) -> int:
+        """Copies SQLite's write-ahead log into the database, beside whoever writes; returns the pages left."""
         if self.path is None:
-            return
-        log = Path(f"{self.path}-wal")
-        mode = "TRUNCATE" if log.exists() and log.stat().st_size > LARGEST_LOG else "PASSIVE"
+            return 0
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=1)
         try:
-            connection.execute(f"PRAGMA wal_checkpoint({mode})")
+            _, pages, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            return max(0, int(pages) - int(copied))
         finally:
             connection.close()
+
+    @property
+    def log_bytes(self) -> int:
+        """The size of SQLite's write-ahead log."""
+        log = Path(f"{self.path}-wal")
+        return log.stat().st_size if self.path is not None and log.exists() else 0
 
     def close(self) -> None:
         """Closes every connection, and lets others use the database."""
@@ -90,9 +95,6 @@ class Database:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-
-LARGEST_LOG = 256 << 20
 
 
 def _dumps(value: Any) -> str:
@@ -127,6 +129,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, not only in the operating system
     cursor.execute("PRAGMA wal_autocheckpoint = 0")  # Database.checkpoint does it, beside the writer
+    cursor.execute("PRAGMA journal_size_limit = 67108864")  # what the log keeps of its size when it begins anew
     cursor.execute("PRAGMA cache_size = -65536")
     cursor.close()
 

@@ -7,6 +7,7 @@ document that was acknowledged has been matched, and a delivery is made once.
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, t
 from sqlalchemy.dialects import postgresql, sqlite
 
 from xsift.errors import XsiftError
+from xsift.service.store.inserting import insert_rows
 from xsift.service.store.schema import broken, dead_letters, documents, receipts, subscribers
 from xsift.service.store.schema import deliveries as table
 
@@ -26,6 +28,7 @@ __all__ = [
     "Publication",
     "acknowledge",
     "bury",
+    "crowded",
     "drop_beyond_backlog",
     "first_kept",
     "read",
@@ -112,8 +115,7 @@ def store_publications(connection: Connection, publications: list[Publication]) 
     _keep_receipts(connection, publications, now)
     new = [publication for publication in publications if not publication.replayed and publication.error is None]
     rows = [_document_row(publication, outcome) for publication in new for outcome in _good(publication)]
-    if rows:
-        connection.execute(documents.insert(), rows)
+    insert_rows(connection, documents, DOCUMENT_COLUMNS, rows)
     _make_deliveries(connection, new, now)
 
 
@@ -121,17 +123,20 @@ def _good(publication: Publication) -> list[Outcome]:
     return [outcome for outcome in publication.outcomes if outcome.error is None]
 
 
-def _document_row(publication: Publication, outcome: Outcome) -> dict[str, Any]:
-    return {
-        "number": outcome.number,
-        "owner": publication.owner,
-        "label": outcome.label,
-        "received": publication.received,
-        "encoding": outcome.encoding,
-        "matches": outcome.matches,
-        "size": len(outcome.body),
-        "body": outcome.body,
-    }
+DOCUMENT_COLUMNS = ("number", "owner", "label", "received", "encoding", "matches", "size", "body")
+
+
+def _document_row(publication: Publication, outcome: Outcome) -> tuple[Any, ...]:
+    return (
+        outcome.number,
+        publication.owner,
+        outcome.label,
+        publication.received,
+        outcome.encoding,
+        outcome.matches,
+        len(outcome.body),
+        outcome.body,
+    )
 
 
 def _keep_receipts(connection: Connection, publications: list[Publication], now: float) -> None:
@@ -216,7 +221,7 @@ def _make_deliveries(connection: Connection, publications: list[Publication], no
     if not counts:
         return
     places = _take_places(connection, counts)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for publication in publications:
         publication.made = []
         for outcome in _good(publication):
@@ -229,25 +234,39 @@ def _make_deliveries(connection: Connection, publications: list[Publication], no
                     delivery.body, delivery.encoding = outcome.body, outcome.encoding
                 publication.made.append(delivery)
                 rows.append(_row(delivery))
-    if rows:
-        connection.execute(table.insert(), rows)
+    insert_rows(connection, table, DELIVERY_COLUMNS, rows)
 
 
-def _row(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "subscriber": delivery.subscriber,
-        "place": delivery.place,
-        "document": delivery.document,
-        "at": delivery.at,
-        "whole": delivery.whole,
-        "content": delivery.content,
-    }
+DELIVERY_COLUMNS = ("subscriber", "place", "document", "at", "whole", "content")
+
+
+def _row(delivery: Delivery) -> tuple[Any, ...]:
+    return (
+        delivery.subscriber,
+        delivery.place,
+        delivery.document,
+        delivery.at,
+        delivery.whole,
+        delivery.content,
+    )
 
 
 def _take_places(connection: Connection, counts: dict[int, int]) -> dict[int, int]:
-    """Moves each subscriber's sequence on; returns where each was. In the order of numbers, so that servers that
-    do this at once do not wait for each other in a circle.
-    """
+    """Moves each subscriber's sequence on; returns where each was."""
+    if connection.dialect.name == "sqlite":
+        moved = connection.exec_driver_sql(TAKE_PLACES, (json.dumps(counts),))
+        return {number: last - counts[number] for number, last in moved}
+    return _take_places_in_order(connection, counts)
+
+
+TAKE_PLACES = (
+    "UPDATE subscribers SET last_place = last_place + taken.value FROM json_each(?) AS taken"
+    " WHERE number = CAST(taken.key AS INTEGER) AND state <> 'ended' RETURNING number, last_place"
+)
+
+
+def _take_places_in_order(connection: Connection, counts: dict[int, int]) -> dict[int, int]:
+    """In the order of numbers, so that servers that do this at once do not wait for each other in a circle."""
     numbers = sorted(counts)
     before: dict[int, int] = {}
     for begin in range(0, len(numbers), CHUNK):
@@ -373,6 +392,14 @@ def acknowledge(connection: Connection, subscriber: int, place: int) -> int:
     return place
 
 
+def crowded(connection: Connection, oldest: float) -> list[int]:
+    """Subscribers with more deliveries than their backlog has room for, or with one that was made before `oldest`."""
+    first = (table.c.subscriber == subscribers.c.number) & (table.c.place == _done() + 1)
+    full = subscribers.c.last_place - subscribers.c.backlog > _done()
+    query = select(subscribers.c.number).select_from(subscribers.outerjoin(table, first))
+    return list(connection.scalars(query.where(full | (table.c.at < oldest))))
+
+
 def drop_beyond_backlog(connection: Connection, numbers: Sequence[int], oldest: float) -> int:
     """Drops what a subscriber's backlog has no room for, and what is older than `oldest`; returns how many were
     dropped. The oldest go first.
@@ -399,7 +426,8 @@ def drop_beyond_backlog(connection: Connection, numbers: Sequence[int], oldest: 
 def bury(connection: Connection, delivery: Delivery, attempts: int, reason: str) -> None:
     """Makes a delivery that cannot be made a dead letter, and goes on to the next."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    row = _row(delivery) | {"failed_at": time.time(), "attempts": attempts, "reason": reason[:1000]}
+    row = dict(zip(DELIVERY_COLUMNS, _row(delivery), strict=True))
+    row |= {"failed_at": time.time(), "attempts": attempts, "reason": reason[:1000]}
     connection.execute(insert(dead_letters).values(**row).on_conflict_do_nothing())
     acknowledge(connection, delivery.subscriber, delivery.place)
 

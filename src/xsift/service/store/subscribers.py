@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select, update
 
 from xsift.errors import SubscriptionError
+from xsift.service.store.inserting import insert_rows
 from xsift.service.store.schema import dead_letters, deliveries
 from xsift.service.store.schema import subscribers as table
 
@@ -35,10 +36,13 @@ def ensure(connection: Connection, owner: str, ids: Collection[str]) -> dict[str
         part = wanted[begin : begin + 500]
         query = select(table.c.id, table.c.number).where(table.c.owner == owner, table.c.id.in_(part))
         found |= {row.id: row.number for row in connection.execute(query)}
-    for id in wanted:
-        if id not in found:
-            found[id] = _insert(connection, owner, id, "pull", {}, DEFAULT_BACKLOG)
-    return found
+    missing = [id for id in wanted if id not in found]
+    if not missing:
+        return found
+    now = time.time()
+    new = [(owner, id, "pull", "{}", DEFAULT_BACKLOG, "active", "", now, 0, 0, 0, 0, 0, 0.0) for id in missing]
+    insert_rows(connection, table, tuple(column.name for column in table.c if column is not table.c.number), new)
+    return ensure(connection, owner, ids)
 
 
 def _insert(connection: Connection, owner: str, id: str, kind: str, target: dict[str, Any], backlog: int) -> int:

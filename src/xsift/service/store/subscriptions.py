@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
+from pydantic_core import to_json
+from sqlalchemy import ColumnElement, Connection, Row, Text, and_, cast, func, or_, select, update
 
 from xsift.errors import SubscriptionError
 from xsift.service.store import subscribers
+from xsift.service.store.inserting import insert_rows
 from xsift.service.store.schema import facts, versions
 from xsift.service.store.schema import subscribers as subscribers_table
 from xsift.service.store.schema import subscriptions as table
@@ -39,10 +41,14 @@ __all__ = [
 CHUNK = 500  # ids in one query
 PAGE = 5000  # rows that are read at a time
 
+LIVE_COLUMNS = (
+    *(table.c.row, table.c.owner, table.c.id, table.c.subscriber, table.c.xpath, table.c.ordered, table.c.deliver),
+    *(cast(column, Text) for column in (table.c.namespaces, table.c.labels, table.c.metadata)),
+)
 JOINED = table.join(subscribers_table, table.c.subscriber == subscribers_table.c.number)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Subscription:
     """What a subscription says: the part that an owner writes."""
 
@@ -66,12 +72,16 @@ class Put:
     unchanged: int
 
 
+LiveRow = Row[tuple[int, str, str, int, str, bool, str, str, str, str]]
+"""What the live set needs of a row: `LIVE_COLUMNS`. Namespaces, labels and metadata are JSON as text."""
+
+
 @dataclass(frozen=True)
 class Changes:
     """From one version of the set to another: rows that came, numbers of rows that went."""
 
     version: int
-    added: list[Row[Any]]
+    added: list[LiveRow]
     removed: list[int]
 
 
@@ -96,12 +106,12 @@ def put_many(
     """Adds subscriptions, or replaces those that have other contents. One version for all of them. Raises
     SubscriptionError if the owner would then have more than `most`.
     """
-    rows = {subscription.id: subscription for subscription in wanted}  # the last one of an id counts
+    last = {subscription.id: subscription for subscription in wanted}  # the last one of an id counts
     version = current_version(connection, lock=True)
-    numbers = subscribers.ensure(connection, owner, {subscription.subscriber for subscription in rows.values()})
-    there = _live_by_id(connection, owner, list(rows))
+    numbers = subscribers.ensure(connection, owner, {subscription.subscriber for subscription in last.values()})
+    there = _live_by_id(connection, owner, list(last))
     new, replaced, unchanged = [], [], 0
-    for id, subscription in rows.items():
+    for id, subscription in last.items():
         found = there.get(id)
         if found is not None and _is_same(found, subscription, numbers[subscription.subscriber]):
             unchanged += 1
@@ -124,10 +134,34 @@ def put_many(
     version += 1
     now = time.time()
     _mark_removed(connection, replaced, version, now, actor)
-    stamp = {"owner": owner, "added": version, "added_at": now, "added_by": actor}
-    connection.execute(table.insert(), [_values(row, numbers[row.subscriber]) | stamp for row in new])
+    stamp = (version, now, actor)
+    rows = [(owner, *_row(subscription, numbers[subscription.subscriber]), *stamp) for subscription in new]
+    insert_rows(connection, table, COLUMNS, rows)
     _note_version(connection, version, actor, len(new), len(replaced))
     return Put(version, len(new) - len(replaced), len(replaced), unchanged)
+
+
+COLUMNS = (
+    *("owner", "id", "subscriber", "xpath", "ordered", "deliver", "namespaces", "labels", "metadata"),
+    *("added", "added_at", "added_by"),
+)
+
+
+def _row(subscription: Subscription, subscriber: int) -> tuple[Any, ...]:
+    return (
+        subscription.id,
+        subscriber,
+        subscription.xpath,
+        subscription.ordered,
+        subscription.deliver,
+        _json(subscription.namespaces),
+        _json(subscription.labels),
+        _json(subscription.metadata),
+    )
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return to_json(dict(value)).decode() if value else "{}"
 
 
 def _values(subscription: Subscription, subscriber: int) -> dict[str, Any]:
@@ -274,11 +308,11 @@ def among(connection: Connection, rows: Sequence[int], filter: Filter = EVERYTHI
     return found
 
 
-def live_rows(connection: Connection) -> Iterator[list[Row[Any]]]:
+def live_rows(connection: Connection) -> Iterator[list[LiveRow]]:
     """All live subscriptions by row, some thousands at a time."""
     last = 0
     while True:
-        query = select(table).where(table.c.row > last, table.c.removed.is_(None))
+        query = select(*LIVE_COLUMNS).where(table.c.row > last, table.c.removed.is_(None))
         rows = list(connection.execute(query.order_by(table.c.row).limit(PAGE)))
         if not rows:
             return
@@ -299,7 +333,7 @@ def changes_after(connection: Connection, version: int, most: int) -> Changes:
             if rows >= most:
                 break
     added = connection.execute(
-        select(table)
+        select(*LIVE_COLUMNS)
         .where(
             table.c.added > version, table.c.added <= until, or_(table.c.removed.is_(None), table.c.removed > until)
         )

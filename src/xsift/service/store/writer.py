@@ -67,6 +67,7 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._works: deque[_Work] = deque()
+        self._pauses: deque[Callable[[], None]] = deque()
         self._batches: dict[int, tuple[Batched[Any], deque[Any]]] = {}
         self._wake = threading.Condition()
         self._closing = False
@@ -99,15 +100,30 @@ class Writer:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
 
-        def resolve(result: Any, error: BaseException | None) -> None:
-            if not future.done():
-                future.set_exception(error) if error is not None else future.set_result(result)
-
         def answer(result: Any, error: BaseException | None) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(resolve, result, error)
+                loop.call_soon_threadsafe(_resolve, future, result, error)
 
         self._submit(_Work(work, answer))
+        return await future
+
+    async def between(self, work: Callable[[], Result]) -> Result:
+        """Does work between two transactions: nobody writes meanwhile."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+
+        def pause() -> None:
+            try:
+                result, error = work(), None
+            except Exception as failure:
+                result, error = None, failure
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_resolve, future, result, error)
+
+        with self._wake:
+            self._refuse_if_closed()
+            self._pauses.append(pause)
+            self._wake.notify()
         return await future
 
     def run_blocking(self, work: Callable[[Connection], Result]) -> Result:
@@ -148,11 +164,15 @@ class Writer:
     def _loop(self) -> None:
         while True:
             with self._wake:
-                while not self._closing and not self.depth:
+                while not self._closing and not self.depth and not self._pauses:
                     self._wake.wait()
-                if self._closing and not self.depth:
+                if self._closing and not self.depth and not self._pauses:
                     break
                 group = self._take()
+            while self._pauses:
+                self._pauses.popleft()()
+            if not _size(group):
+                continue
             started = time.perf_counter()
             error = self._write_or_retry(group)
             self.observe(_size(group), time.perf_counter() - started)
@@ -228,6 +248,11 @@ class Writer:
                 kind.done(items, group.results.get(key), error)
             except Exception:
                 log.exception("what follows a commit failed")
+
+
+def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if not future.done():
+        future.set_exception(error) if error is not None else future.set_result(result)
 
 
 def _size(group: _Group) -> int:
