@@ -132,7 +132,6 @@ if __name__ == "__main__":  # cythonize starts processes, which read this file a
             language_level=3,
             include_path=["src"],
             shared_utility_qualified_name=SHARED,
-            emit_linenums=MODE == "coverage",  # what gcov counts is then told by the lines of the .pyx
             compiler_directives={
                 "boundscheck": CHECKS,
                 "initializedcheck": CHECKS,
@@ -140,7 +139,7 @@ if __name__ == "__main__":  # cythonize starts processes, which read this file a
                 "embedsignature": True,
                 "binding": True,
                 "auto_pickle": False,  # what can be pickled says how; all else refuses
-                "emit_code_comments": MODE == "profile",  # the source beside its C++, for reading
+                "emit_code_comments": MODE in ("profile", "coverage"),  # the source beside its C++
             },
         ),
     )

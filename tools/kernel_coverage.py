@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 KINDS = (".pyx", ".pxd", ".hpp")
+COMMENT = re.compile(r'\s*/\* "(.+)":(\d+)$')
 
 
 def reports(folder: Path) -> Iterator[dict[str, Any]]:
@@ -28,16 +30,27 @@ def reports(folder: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(gzip.decompress(file.read_bytes()))
 
 
+def sources_of(generated: Path) -> list[tuple[str, int] | None]:
+    """By line of a generated file: the file and line that it was made from, as Cython's comments say."""
+    made_from: list[tuple[str, int] | None] = [None]
+    for line in generated.read_text(errors="replace").splitlines():
+        comment = COMMENT.match(line)
+        made_from.append((comment[1], int(comment[2])) if comment else made_from[-1])
+    return made_from
+
+
 def counted(folder: Path) -> dict[str, dict[int, bool]]:
     """By file of ours: its lines, and whether each ran. A header's line ran if it did in some kernel."""
     lines: dict[str, dict[int, bool]] = defaultdict(dict)
     for report in reports(folder):
         for file in report["files"]:
-            name = file["file"]
-            if name.endswith(KINDS) and "xsift/" in name:
-                of_file = lines["xsift/" + name.rsplit("xsift/", 1)[1]]
-                for line in file["lines"]:
-                    of_file[line["line_number"]] = of_file.get(line["line_number"], False) or line["count"] > 0
+            path = Path(report["current_working_directory"], file["file"])
+            made_from = sources_of(path) if path.suffix == ".cpp" else None
+            for line in file["lines"]:
+                place = (str(path), line["line_number"]) if made_from is None else made_from[line["line_number"]]
+                if place and place[0].endswith(KINDS) and "xsift/" in place[0]:
+                    of_file = lines["xsift/" + place[0].rsplit("xsift/", 1)[1]]
+                    of_file[place[1]] = of_file.get(place[1], False) or line["count"] > 0
     return lines
 
 
