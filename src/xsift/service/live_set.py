@@ -161,7 +161,8 @@ class _Compiled:
         self._owner_names: dict[str, str] = {}
         self.sets = (xsift.Subscriptions(residuals=residuals), xsift.Subscriptions(residuals=residuals))
 
-    def add(self, rows: Iterable[store.LiveRow]) -> None:
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Compiles rows, each with `LIVE_COLUMNS`."""
         batches: tuple[list[_Text], ...] = ([], [])
         for row, owner, id, subscriber, xpath, ordered, deliver, namespaces, labels, metadata in rows:
             self._append(row, owner, subscriber, deliver)

@@ -25,6 +25,7 @@ def insert_rows(
 def _statement(kind: type[Dialect], table: Table, names: tuple[str, ...]) -> str:
     dialect = kind(paramstyle="qmark" if kind.name == "sqlite" else "format")  # type: ignore[call-arg]
     compiled = table.insert().inline().compile(dialect=dialect, column_keys=list(names))
-    if tuple(compiled.positiontup or ()) != names:  # type: ignore[attr-defined]
-        raise ValueError(f"the columns of {table.name} are {', '.join(compiled.positiontup)}")  # type: ignore[attr-defined]
+    expected = tuple(compiled.positiontup or ())
+    if expected != names:
+        raise ValueError(f"the columns of {table.name} are {', '.join(expected)}")
     return str(compiled)

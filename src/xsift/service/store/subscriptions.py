@@ -72,7 +72,7 @@ class Put:
     unchanged: int
 
 
-LiveRow = Row[tuple[int, str, str, int, str, bool, str, str, str, str]]
+LiveRow = Row[Any]
 """What the live set needs of a row: `LIVE_COLUMNS`. Namespaces, labels and metadata are JSON as text."""
 
 
