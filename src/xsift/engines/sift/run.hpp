@@ -74,6 +74,8 @@ class Run : public Guide {
         size_t places;                 // where those of an open element begin
         int32_t runners;               // so many were open before it,
         size_t sets;                   // and so many of `behind` in use
+        uint32_t busy;                 // names of children that there is something to be done for, as bits
+        int32_t idle;                  // so many elements are open below it that there was nothing to be done for
     };
     std::vector<Level> levels;         // the document's first
     std::vector<int32_t> symbols;      // of the open elements
@@ -160,7 +162,7 @@ class Run : public Guide {
         sets_open = 0;
         new_runner();
         places.assign(1, Place{Configurations::FIRST, 0, 0, ALL_NAMES, 0, NONE, 0, 0});
-        levels.assign(1, Level{0, 1, 0});
+        levels.assign(1, Level{0, 1, 0, ALL_NAMES, 0});
     }
 
     // Takes events. Returns whether every pattern is decided.
@@ -169,8 +171,10 @@ class Run : public Guide {
         while (codes != end && !decided) {
             const int32_t code = *codes++;
             if (code >= 0) {
-                start_tag(code);
-                decided = undecided == 0 || (levels.size() == 2 && leads_nowhere());
+                if (levels.back().busy & names_bit(code)) open_element(code);
+                else ++levels.back().idle;
+            } else if (levels.back().idle) {
+                levels.back().idle -= code == -1;  // there are no conditions to be looked at either
             } else if (code == -1) {
                 end_tag();
                 decided = undecided == 0;
@@ -178,6 +182,7 @@ class Run : public Guide {
                 held.assign(1, -code - 1);
                 while (codes != end && *codes < -1) held.push_back(-*codes++ - 1);
                 take_conditions();
+                find_busy();
                 decided = undecided == 0;
             }
         }
@@ -185,7 +190,7 @@ class Run : public Guide {
     }
 
     uint64_t take(const int32_t* codes, size_t number) override {
-        if (feed(codes, number)) return 0;
+        if (feed(codes, number) || levels.back().idle) return 0;
         uint64_t subjects = 0;
         for (size_t i = levels.back().places; i < places.size(); ++i) subjects |= places[i].subjects;
         return subjects;
@@ -312,11 +317,28 @@ class Run : public Guide {
         if (config.keys != NONE && dfa.yields[config.keys].seen_at != document) report(dfa.yields[config.keys]);
     }
 
+    void open_element(int32_t symbol) {
+        start_tag(symbol);
+        find_busy();
+        decided = undecided == 0 || (levels.size() == 2 && leads_nowhere());
+    }
+
+    // Finds out for which children of the element nothing changes: all runners stay where they are, and ask for no conditions.
+    // These are only counted, and so is what is below them, as long as that holds.
+    void find_busy() {
+        uint32_t busy = 0;
+        for (size_t i = levels.back().places; i < places.size(); ++i) {
+            const bool stays = !places[i].subjects && configurations.configs[places[i].config].otherwise == places[i].config;
+            busy |= stays ? places[i].names : ALL_NAMES;
+        }
+        levels.back().busy = busy;
+    }
+
     void start_tag(int32_t symbol) {
         bound_cache();
         const size_t begin = levels.back().places, end = places.size();
         const uint32_t name = names_bit(symbol);
-        levels.push_back(Level{end, runners_open, sets_open});
+        levels.push_back(Level{end, runners_open, sets_open, ALL_NAMES, 0});
         symbols.push_back(symbol);
         const bool several = end - begin > 1;
         ++elements;
