@@ -33,6 +33,19 @@ def test_ids_come_in_the_order_added() -> None:
     assert subscriptions.xpath("m") == "//hl1"
 
 
+@pytest.mark.parametrize("most_bytes", [0, 200, 1 << 20])
+def test_strings_of_ids_are_kept_as_far_as_there_is_room(most_bytes: int) -> None:
+    subscriptions = made(**{f"id{number}": "//p" for number in range(60)})
+    subscriptions.remove("id7")
+    subscriptions.add("id7", "//p")
+    subscriptions._rows.most_id_string_bytes = most_bytes
+    matcher = subscriptions.matcher()
+    first, second = matcher.match(NEWS), matcher.match(NEWS)
+    assert first == second == [f"id{number}" for number in range(60) if number != 7] + ["id7"]
+    kept = sum(one is other for one, other in zip(first, second, strict=True))
+    assert kept == {0: 0, 200: 2, 1 << 20: 60}[most_bytes]
+
+
 def test_a_matcher_is_a_snapshot() -> None:
     subscriptions = made(a="//p", b="//hl1")
     before = subscriptions.matcher()

@@ -38,7 +38,7 @@ cdef class Rows:
     cdef Array[int32_t] row_program     # what is evaluated (xpath/program.hpp): a number in `notes`, or -1
     cdef Array[int32_t] row_residual    # the same as text, for people: likewise
     cdef Array[int32_t] row_reason      # likewise
-    # By number of an id: the Python string, once somebody asked for it, or NULL; and about how many bytes they take.
+    # By row: its id as a Python string, once somebody asked for it, or NULL; and about how many bytes they take.
     cdef vector[PyObject*] id_strings
     cdef Py_ssize_t id_string_bytes
     cdef public Py_ssize_t most_id_string_bytes  # further ids are made each time they are asked for
@@ -48,6 +48,6 @@ cdef class Rows:
     cdef int append(self, const char* id, size_t id_length, const char* text, size_t length, Compiler compiler,
                     bint ordered, int32_t mapping, bint refuse_residuals) except -1
     cdef int check_id(self, const char* id, size_t length) except -1
-    cdef object new_id_string(self, int32_t number)
+    cdef object new_id_string(self, int32_t row)
     cdef int32_t noted(self, const string& text) except? -2
     cdef bytes note(self, int32_t number)

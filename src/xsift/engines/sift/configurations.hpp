@@ -64,6 +64,10 @@ struct Config {
 
     // Whether there is anything to be done after it was entered.
     bool stays() const { return names || subjects || branch_count; }
+
+    // The names of children that there is something to be done for. With the others it stays as it is: what it reports was
+    // reported for the element itself, and whatever becomes a branch point has another configuration than its children.
+    uint32_t busy(int32_t number) const { return otherwise == number && !subjects ? names : ALL_NAMES; }
 };
 
 // What else there is to know of it.

@@ -154,8 +154,8 @@ cdef class Sift(Engine):
     name = "sift"
     paper = "xsift's own; takes an idea from each of the papers"
     takes = "every pattern, ordered or not"
-    wins = "the fastest of all; what engine=\"auto\" picks"
-    caveat = "keeps a cache of what documents led to, bounded by cache_bytes a thread"
+    wins = "documents of a kind that it has seen before, and large sets; what engine=\"auto\" picks"
+    caveat = "slower than yfilter on recursive documents of which no two are alike; a cache, bounded by cache_bytes a thread"
     options = {"cache_bytes": (DEFAULT_CACHE_BYTES,)}
     counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked")
 

@@ -57,6 +57,11 @@ class Run : public Guide {
         int32_t origin;                // the place that it comes from: of the parent, or (condition) of the same element
         int32_t condition;             // 0: it comes by the start tag; SEVERAL: by many conditions
         int32_t choice;                // which of those that the condition started; or the number of a set in `behind`
+
+        Place(int32_t config, int32_t runner, uint64_t subjects, uint32_t names, int32_t branch_count, int32_t origin,
+              int32_t condition, int32_t choice)
+            : config(config), runner(runner), subjects(subjects), names(names), branch_count(branch_count), origin(origin),
+              condition(condition), choice(choice) {}
     };
 
     const TwigIndex* index;
@@ -74,6 +79,11 @@ class Run : public Guide {
         size_t places;                 // where those of an open element begin
         int32_t runners;               // so many were open before it,
         size_t sets;                   // and so many of `behind` in use
+        uint32_t busy;                 // names of children that there is something to be done for, as bits
+        int32_t idle;                  // so many elements are open below it that there was nothing to be done for
+
+        Level(size_t places, int32_t runners, size_t sets)
+            : places(places), runners(runners), sets(sets), busy(ALL_NAMES), idle(0) {}
     };
     std::vector<Level> levels;         // the document's first
     std::vector<int32_t> symbols;      // of the open elements
@@ -160,7 +170,7 @@ class Run : public Guide {
         sets_open = 0;
         new_runner();
         places.assign(1, Place{Configurations::FIRST, 0, 0, ALL_NAMES, 0, NONE, 0, 0});
-        levels.assign(1, Level{0, 1, 0});
+        levels.assign(1, Level(0, 1, 0));
     }
 
     // Takes events. Returns whether every pattern is decided.
@@ -169,8 +179,10 @@ class Run : public Guide {
         while (codes != end && !decided) {
             const int32_t code = *codes++;
             if (code >= 0) {
-                start_tag(code);
-                decided = undecided == 0 || (levels.size() == 2 && leads_nowhere());
+                if (levels.back().busy & names_bit(code)) open_element(code);
+                else ++levels.back().idle;
+            } else if (levels.back().idle) {
+                levels.back().idle -= code == -1;  // there are no conditions to be looked at either
             } else if (code == -1) {
                 end_tag();
                 decided = undecided == 0;
@@ -178,6 +190,7 @@ class Run : public Guide {
                 held.assign(1, -code - 1);
                 while (codes != end && *codes < -1) held.push_back(-*codes++ - 1);
                 take_conditions();
+                find_busy();
                 decided = undecided == 0;
             }
         }
@@ -185,7 +198,7 @@ class Run : public Guide {
     }
 
     uint64_t take(const int32_t* codes, size_t number) override {
-        if (feed(codes, number)) return 0;
+        if (feed(codes, number) || levels.back().idle) return 0;
         uint64_t subjects = 0;
         for (size_t i = levels.back().places; i < places.size(); ++i) subjects |= places[i].subjects;
         return subjects;
@@ -296,8 +309,8 @@ class Run : public Guide {
     void enter(int32_t number, int32_t runner, size_t origin, int32_t condition, int32_t choice) {
         const Config& config = configurations.configs[number];
         if (config.stays())
-            places.push_back(Place{number, runner, config.subjects, config.names, config.branch_count, int32_t(origin),
-                                   condition, choice});
+            places.emplace_back(number, runner, config.subjects, config.names, config.branch_count, int32_t(origin), condition,
+                                choice);
         mark_keys(config);
         for (int32_t i = 0; i < config.branch_count; ++i)
             open_point(runners[runner], configurations.branchings[config.branches + i]);
@@ -312,11 +325,47 @@ class Run : public Guide {
         if (config.keys != NONE && dfa.yields[config.keys].seen_at != document) report(dfa.yields[config.keys]);
     }
 
-    void start_tag(int32_t symbol) {
+    void open_element(int32_t symbol) {
         bound_cache();
+        if (places.size() - levels.back().places == 1) {
+            take_start_tag(symbol, places.size() - 1);
+        } else {
+            take_start_tag(symbol);
+            find_busy();
+        }
+        decided = undecided == 0 || (levels.size() == 2 && leads_nowhere());
+    }
+
+    // A start tag where there is one runner: what most are.
+    void take_start_tag(int32_t symbol, size_t origin) {
+        const int32_t from = places[origin].config, runner = places[origin].runner;
+        const int32_t number = places[origin].names & names_bit(symbol) ? configurations.next(from, symbol)
+                                                                        : configurations.otherwise(from);
+        const Config& config = configurations.configs[number];
+        if (number == from && !config.subjects) {  // what it reports was reported for the element above
+            ++levels.back().idle;
+            return;
+        }
+        levels.emplace_back(origin + 1, runners_open, sets_open);
+        symbols.push_back(symbol);
+        levels.back().busy = config.busy(number);
+        if (number != Configurations::DEAD) enter(number, runner, origin, 0, 0);
+    }
+
+    // Finds out for which children of the element nothing changes: all runners stay where they are, and ask for no conditions.
+    // These are only counted, and so is what is below them, as long as that holds.
+    void find_busy() {
+        uint32_t busy = 0;
+        for (size_t i = levels.back().places; i < places.size(); ++i) {
+            busy |= configurations.configs[places[i].config].busy(places[i].config);
+        }
+        levels.back().busy = busy;
+    }
+
+    void take_start_tag(int32_t symbol) {
         const size_t begin = levels.back().places, end = places.size();
         const uint32_t name = names_bit(symbol);
-        levels.push_back(Level{end, runners_open, sets_open});
+        levels.emplace_back(end, runners_open, sets_open);
         symbols.push_back(symbol);
         const bool several = end - begin > 1;
         ++elements;
@@ -475,7 +524,7 @@ class Run : public Guide {
         const Level level = levels.back();
         for (size_t i = places.size(); i-- > level.places;)
             for (int32_t j = 0; j < places[i].branch_count; ++j) close_point(places[i].runner);
-        places.resize(level.places);
+        places.erase(places.begin() + level.places, places.end());
         runners_open = level.runners;
         sets_open = level.sets;
         levels.pop_back();
