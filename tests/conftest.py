@@ -15,6 +15,7 @@ settings.load_profile("xsift")
 TOGETHER = ("spark", "console")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `pytest -n 2`: who runs what. A file's tests stay together, and so do those of a room of `TOGETHER`.
 
