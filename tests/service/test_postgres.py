@@ -10,6 +10,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -49,8 +50,7 @@ class Cluster:
         self._user = self._somebody()
         self._data.mkdir()
         if self._user is not None:
-            for path in (folder, *folder.parents[:2]):
-                path.chmod(path.stat().st_mode | 0o711)
+            folder.chmod(0o711)
             os.chown(self._data, self._user.pw_uid, self._user.pw_gid)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -99,13 +99,15 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     place = programs()
     if place is None:
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    cluster = Cluster(tmp_path_factory.mktemp("postgres"), place)
-    yield cluster
-    cluster.stop("immediate")
+    # A folder of its own: those of pytest are closed to others, and another run of the tests closes them again.
+    with tempfile.TemporaryDirectory(prefix="xsift-postgres-") as folder:
+        cluster = Cluster(Path(folder), place)
+        yield cluster
+        cluster.stop("immediate")
 
 
 @pytest.fixture(scope="module")
