@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, update
+from sqlalchemy.exc import DBAPIError
 
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.service.delivery.outbox import Outbox, Reader, Reads
@@ -126,8 +127,13 @@ class Couriers:
     def _ended(self, number: int, task: asyncio.Task[None]) -> None:
         if self._tasks.get(number) is task:
             del self._tasks[number]
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a courier failed; it is tried again", exc_info=task.exception(), extra={"subscriber": number})
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, DBAPIError):  # the database is away, or full
+            facts = {"subscriber": number, "reason": str(error)[:300]}
+            log.warning("a courier failed; it is tried again", extra=facts)
+        else:
+            log.error("a courier failed; it is tried again", exc_info=error, extra={"subscriber": number})
 
     async def _look_for_work(self) -> None:
         while True:
