@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 
 from xsift.document.events import EventSource
-from xsift.engines.afilter.tuples import PathTuples
+from xsift.engines.afilter.path_tuples import PathTuples
 from xsift.engines.paths import PathEngine
 
 DEFAULT_CACHE_BYTES: int

@@ -15,10 +15,11 @@ matched already. Keys are the same in both; `tuples()` and `Matcher.tuples` give
 
 The paper's terms here: *AxisView*, *PRLabel-tree*, *SFLabel-tree* (together *PatternView*) view.pyx, labels.pyx;
 *StackBranch*, Push, Pop branch.pyx. For tuples, *TriggerCheck*, *Traverse* of groups (Figure 9) and of suffix labels,
-*early* and *late unfolding* tuples.pyx; *PRCache* with sub-results tuple_cache.pyx. For filters, TriggerCheck and
-Traverse traverse.pyx, for suffix labels suffix.pyx, PRCache with verdicts cache.pyx. A *filter expression* is a path.
-The five deployments of Table 1 are the option `deployment`: `nc` no cache, `pre` prefix cache, `ns` no suffix
-clusters, `suf` suffix clusters. `cache="failures"` is section 5.1's cheaper cache. No option changes an answer.
+*early* and *late unfolding* tuple_traversal.pyx, read by path_tuples.pyx; *PRCache* with sub-results tuple_cache.pyx.
+For filters, TriggerCheck and Traverse traverse.pyx, for suffix labels suffix.pyx, PRCache with verdicts cache.pyx. A
+*filter expression* is a path. The five deployments of Table 1 are the option `deployment`: `nc` no cache, `pre`
+prefix cache, `ns` no suffix clusters, `suf` suffix clusters. `cache="failures"` is section 5.1's cheaper cache. No
+option changes an answer.
 
 The bits of section 7. *unfold*: an object carries a hashed set of the prefix labels that were cached for it, a suffix
 label one of the prefixes that it clusters; the bit is whether they meet (`StackObject.cached & SuffixNode.prefixes`).
@@ -56,7 +57,7 @@ from xsift.engines.afilter.suffix cimport settle, trigger_check_suffixes
 from xsift.engines.afilter.traverse cimport (
     PATHS_MATCHED, AFilterScratch, AgendaItem, Frame, SuffixState, trigger_check,
 )
-from xsift.engines.afilter.tuples cimport TupleTraversal
+from xsift.engines.afilter.tuple_traversal cimport TupleTraversal
 from xsift.engines.afilter.view cimport PatternView
 from xsift.engines.base cimport Scratch
 from xsift.engines.paths cimport PathEngine
@@ -64,7 +65,7 @@ from xsift.native.types cimport int32_t, int64_t, symbol_t, uint32_t
 from xsift.xpath.pattern cimport Pattern
 
 from xsift.engines.afilter.cache import NO_LIMIT
-from xsift.engines.afilter.tuples import PathTuples
+from xsift.engines.afilter.path_tuples import PathTuples
 from xsift.errors import EngineError
 
 DEFAULT_CACHE_BYTES = 1 << 26

@@ -4,7 +4,7 @@ A new stack object triggers the paths whose last label it has. TriggerCheck (Fig
 an empty stack, more steps than the branch is deep. Traverse (Figure 9) follows the pointers of the rest towards
 q_root.
 
-The question here is whether a path matches, not in how many ways (tuples.pyx answers that), so a traversal
+The question here is whether a path matches, not in how many ways (tuple_traversal.pyx answers that), so a traversal
 stops at the first success. It can stop at a failure too: when a step with a descendant axis fails at an object, it
 fails at every object below in the stack, since those have fewer ancestors; then other objects for the steps that led
 here need not be tried. That makes a traversal take time in proportion to the path's length and the depth, where

@@ -6,6 +6,10 @@ from xsift.engines.afilter.tuple_cache cimport TupleCache, TupleEntry
 from xsift.engines.afilter.view cimport PatternView
 from xsift.native.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+cdef enum:
+    RECORD = 2               # numbers of a record before its elements
+    MOST_RECORDED = 1 << 18  # numbers in records; then they are given up
+
 cdef struct Candidate:
     # A candidate assertion of a group: a path, whose step is known from the height of the group's frame.
     int32_t path

@@ -1,8 +1,5 @@
 from collections.abc import Iterator
 
-class TupleTraversal:
-    def memory(self) -> int: ...
-
 class PathTuples:
     @property
     def work(self) -> int: ...
