@@ -3,14 +3,13 @@
 A point is one value of a figure's axis, with all series that are measured there. It is measured as a whole, engines
 in turn, so that whatever disturbs the machine disturbs all of them; so it is also stored and resumed as a whole. Its
 key is a digest of all that its numbers depend on: the resolved workload, the engines with their options and their
-compiled code, the way of measuring.
+code, the way of measuring.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 
 from xsift.engines import ENGINES, create, engine_class
 from xsift.errors import XsiftError
+from xsift.experiments.code_digest import code_digest
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.measures import properties_among
 from xsift.experiments.model import Experiment, Figure, Series, X
@@ -82,7 +82,7 @@ class Point:
         parts = {
             "format": FORMAT,
             "entries": [entry.described() for entry in self.entries],
-            "code": [_code(entry.series.engine) or digest(entry.series.peer) for entry in self.entries],
+            "code": [_code(entry) for entry in self.entries],
             "dtds": sorted({_file_digest(entry.workload.get("dtd", "")) for entry in self.entries} - {""}),
             "measuring": [self.figure.warm_up, self.additions],
             "drop_order_dependent": self.figure.drop_order_dependent,
@@ -290,15 +290,5 @@ def _file_digest(dtd: str) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if dtd.startswith("$") and path.is_file() else ""
 
 
-@cache
-def _code(engine: str) -> str:
-    """A digest of an engine's code, and of the classes it derives from: rebuilt, it is measured again."""
-    if not engine:
-        return ""
-    digest = hashlib.sha256()
-    for kind in engine_class(engine).__mro__:
-        module = inspect.getmodule(kind)
-        path = getattr(module, "__file__", None)
-        if path and module is not None and module.__name__.startswith("xsift."):
-            digest.update(Path(path).read_bytes())
-    return digest.hexdigest()[:16]
+def _code(entry: Entry) -> str:
+    return code_digest(entry.series.engine) if entry.series.engine else digest(entry.series.peer)
