@@ -34,6 +34,7 @@ from xsift.service.store.numbers import (
     parse_delivery_id,
     parse_document_id,
 )
+from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Batched, Writer
 
@@ -59,6 +60,8 @@ def test_health_and_metrics(server: RunningServer, client: xsift.Client) -> None
     text = httpx.get(f"{server.url}/metrics").text
     for name in ("deliveries_waiting", "delivery_lag_seconds", "delivery_retries", "write_queue", "commit_seconds"):
         assert f"xsift_{name}" in text, name
+    for purpose in ("loop", "match", "writer"):
+        assert f'xsift_thread_cpu_seconds{{purpose="{purpose}"}}' in text, purpose
 
 
 COUNTED = (
@@ -337,7 +340,7 @@ def test_a_set_of_many_changes_is_made_anew(tmp_path: Path, monkeypatch: pytest.
     for number in range(30):
         with database.engine.begin() as connection:
             put = [Subscription("same", f"//a{number}", "s"), Subscription("parts", "//b", "s", deliver="fragments")]
-            store.put_many(connection, "me", put, "test")
+            store.put_many(connection, "me", put, "test", NewSubscribers(10_000))
         assert live_set._catch_up()
         found = live_set.snapshot.match([f"<a{number}><b/></a{number}>".encode()])[0]
         assert [live_set.snapshot.id(caught.place) for caught in found.caught] == ["same", "parts"]
