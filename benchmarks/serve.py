@@ -27,7 +27,8 @@ from typing import Any
 from benchmarks.measuring import machine, table
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
-CONNECTIONS = 32
+CONNECTIONS, MOST_CONNECTIONS = 32, 256  # at a given rate, and as fast as it goes
+SETTINGS = "[limits]\nrequests_at_once = 512\n"
 SUBSCRIBERS = 1000
 SECONDS = 10.0
 TOGETHER = 50  # documents in a request, where many are published at once
@@ -42,6 +43,7 @@ def run(scale: float) -> None:
     documents = list(DocumentGenerator(DocumentParameters(dtd="nitf", number=500, size_bytes=4000)))
     lines = import_lines(number)
     with tempfile.TemporaryDirectory() as folder, running_server(folder) as (url, process):
+        prefer(process.pid)
         seconds, report = put_all(url, lines)
         print(f"  import of {report['added']:,} subscriptions: {seconds:.1f} s")
         asyncio.run(_measure(url, documents, process.pid, scale))
@@ -68,10 +70,14 @@ def import_lines(number: int, first: int = 0, seed: int = 1) -> bytes:
 @contextlib.contextmanager
 def running_server(folder: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A server with an empty database; its address, and its process."""
-    log = Path(folder) / "log"
+    log, settings = Path(folder) / "log", Path(folder) / "settings.toml"
+    settings.write_text(SETTINGS)
     with open(log, "wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "xsift.cli", "serve", "--port", "0", "--data", f"{folder}/data", *options],
+            [
+                *(sys.executable, "-m", "xsift.cli", "serve", "--port", "0", "--data", f"{folder}/data"),
+                *("--config", str(settings), *options),
+            ],
             stderr=file,
         )
     try:
@@ -84,6 +90,17 @@ def running_server(folder: str, *options: str) -> Iterator[tuple[str, subprocess
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+
+
+def prefer(pid: int) -> None:
+    """Has the server and this process go before others, if XSIFT_NICE says by how much: on a machine that has other
+    work to do, times say little otherwise."""
+    nice = os.environ.get("XSIFT_NICE")
+    for process in (pid, os.getpid()) if nice else ():
+        for task in os.listdir(f"/proc/{process}/task"):
+            os.setpriority(os.PRIO_PROCESS, int(task), int(nice or 0))
+        with contextlib.suppress(OSError):  # Linux weighs sessions, and within them processes
+            Path(f"/proc/{process}/autogroup").write_text(str(nice))
 
 
 def put_all(url: str, lines: bytes) -> tuple[float, dict[str, Any]]:
@@ -168,7 +185,8 @@ async def publish_at(
 ) -> tuple[int, list[float]]:
     """Publishes at a rate, or as fast as it goes if that is 0, one document a request or several as NDJSON; how many
     were stored, how long answers took."""
-    connections = [await Connection(url).open() for _ in range(CONNECTIONS if together == 1 else 4)]
+    number = 4 if together > 1 else CONNECTIONS if rate else MOST_CONNECTIONS
+    connections = [await Connection(url).open() for _ in range(number)]
     texts = [document.decode() for document in documents] if together > 1 else []
     started = time.perf_counter()
     answers: list[float] = []

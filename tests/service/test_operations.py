@@ -34,6 +34,7 @@ from xsift.service.store.numbers import (
     parse_delivery_id,
     parse_document_id,
 )
+from xsift.service.store.schema import deliveries as deliveries_table
 from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Batched, Writer
@@ -400,11 +401,11 @@ def test_backlogs_are_dropped_in_pieces(tmp_path: Path) -> None:
             outcome = deliveries.Outcome(document + 1, "", b"<a/>", None)
             outcome.deliveries = [row for number in made for row in made[number]]
             deliveries.store_publications(connection, [deliveries.Publication("me", [outcome], 0.0)])
-    old = deliveries.table.c.at
+    old = deliveries_table.c.at
     with database.engine.begin() as connection:
-        first = deliveries.table.c.subscriber == numbers["c"]
+        first = deliveries_table.c.subscriber == numbers["c"]
         connection.execute(
-            sqlalchemy.update(deliveries.table).where(first, deliveries.table.c.place <= 18).values(at=1.0)
+            sqlalchemy.update(deliveries_table).where(first, deliveries_table.c.place <= 18).values(at=1.0)
         )
         assert connection.scalar(sqlalchemy.select(sqlalchemy.func.count()).where(old == 1.0)) == 18
         crowded = deliveries.crowded(connection, 2.0)
