@@ -273,7 +273,7 @@ def read_records(spark: SparkSession, paths: str | Sequence[str], record: str, *
             .repartition(len(shares))
             .mapInArrow(_LookThrough(settings), "file string, size_bytes bigint, region binary")
         )
-        planned = regions.groupBy("file", "size_bytes").applyInArrow(_Split(settings), "work binary")
+        planned = regions.groupBy("file", "size_bytes").applyInArrow(_splitter(settings), "work binary")
         work, tasks = work.union(planned), tasks + len(shares)
     found: DataFrame = work.repartition(max(1, tasks)).mapInArrow(_ReadPacks(settings), COLUMNS)
     return found
@@ -306,23 +306,23 @@ class _LookThrough:
         return pickle.dumps(look_through(data, begin, self.settings.record)) if data else b""
 
 
-@dataclass(frozen=True)
-class _Split:
-    """Called with the regions of a file: its splits, a row each."""
+def _splitter(settings: SourceSettings) -> Callable[[pa.Table], pa.Table]:
+    """Called with the regions of a file: its splits, a row each. (Spark counts `self` as an argument, so this is a
+    function.)"""
 
-    settings: SourceSettings
-
-    def __call__(self, rows: pa.Table) -> pa.Table:
+    def split(rows: pa.Table) -> pa.Table:
         found = [pickle.loads(region) for region in rows["region"].to_pylist() if region]
         file = File(rows["file"][0].as_py(), rows["size_bytes"][0].as_py())
         found.sort(key=lambda region: region.begin)
 
         def places(header: Header) -> list[tuple[int, Ancestors]]:
-            least = self.settings.split_bytes // 2
-            return places_of(found, _reader(file.path), header.end, file.size_bytes, self.settings.record, least)
+            least = settings.split_bytes // 2
+            return places_of(found, _reader(file.path), header.end, file.size_bytes, settings.record, least)
 
-        splits = splits_of(file, self.settings, places)
+        splits = splits_of(file, settings, places)
         return pa.table({"work": pa.array([pickle.dumps((split,)) for split in splits], pa.binary())})
+
+    return split
 
 
 def _reader(file: str) -> Callable[[int, int], bytes]:
