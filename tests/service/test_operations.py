@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import pytest
@@ -23,6 +24,7 @@ from xsift.errors import StorageError, XsiftError
 from xsift.service import live_set as live_set_module
 from xsift.service.api.application import all_routes
 from xsift.service.api.openapi import describe
+from xsift.service.api.routes import _parsed
 from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
 from xsift.service.store import deliveries, migrations, subscribers
 from xsift.service.store import subscriptions as store
@@ -416,3 +418,8 @@ def test_backlogs_are_dropped_in_pieces(tmp_path: Path) -> None:
         kept = {name: len(deliveries.read(connection, number, 0, 100)) for name, number in numbers.items()}
         assert kept == {"a": 5, "b": 5, "c": 2}
     database.close()
+
+
+def test_queries_are_taken_apart_as_the_standard_library_does() -> None:
+    for query in ("", "a", "a=", "=b", "a=b&c=d", "a=b&&c", "a=1&a=2", "a=b=c", "a=x+y", "a=%26&b=2", "é=ü", "a;b=c"):
+        assert _parsed(query) == dict(parse_qsl(query, keep_blank_values=True)), query
