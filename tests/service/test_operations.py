@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx
 import pytest
@@ -23,8 +24,9 @@ from xsift.errors import StorageError, XsiftError
 from xsift.service import live_set as live_set_module
 from xsift.service.api.application import all_routes
 from xsift.service.api.openapi import describe
+from xsift.service.api.routes import _parsed
 from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
-from xsift.service.store import migrations
+from xsift.service.store import deliveries, migrations, subscribers
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import (
@@ -34,6 +36,8 @@ from xsift.service.store.numbers import (
     parse_delivery_id,
     parse_document_id,
 )
+from xsift.service.store.schema import deliveries as deliveries_table
+from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Batched, Writer
 
@@ -59,6 +63,8 @@ def test_health_and_metrics(server: RunningServer, client: xsift.Client) -> None
     text = httpx.get(f"{server.url}/metrics").text
     for name in ("deliveries_waiting", "delivery_lag_seconds", "delivery_retries", "write_queue", "commit_seconds"):
         assert f"xsift_{name}" in text, name
+    for purpose in ("loop", "match", "writer"):
+        assert f'xsift_thread_cpu_seconds{{purpose="{purpose}"}}' in text, purpose
 
 
 COUNTED = (
@@ -337,7 +343,7 @@ def test_a_set_of_many_changes_is_made_anew(tmp_path: Path, monkeypatch: pytest.
     for number in range(30):
         with database.engine.begin() as connection:
             put = [Subscription("same", f"//a{number}", "s"), Subscription("parts", "//b", "s", deliver="fragments")]
-            store.put_many(connection, "me", put, "test")
+            store.put_many(connection, "me", put, "test", NewSubscribers(10_000))
         assert live_set._catch_up()
         found = live_set.snapshot.match([f"<a{number}><b/></a{number}>".encode()])[0]
         assert [live_set.snapshot.id(caught.place) for caught in found.caught] == ["same", "parts"]
@@ -364,3 +370,56 @@ def test_retention(tmp_path: Path) -> None:
         assert client.deliveries("slow")[0].xml == "<keep>me</keep>"
         client.acknowledge("slow", client.deliveries("slow")[0])
         until(lambda: len(documents()) == 20, 40)
+
+
+def test_cleaning_does_not_look_through_all_deliveries(tmp_path: Path) -> None:
+    """It did, for every document: the writer stood still for seconds once as many were stored as are kept."""
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    asked: list[tuple[str, Any]] = []
+    sqlalchemy.event.listen(
+        database.engine,
+        "before_cursor_execute",
+        lambda connection, cursor, statement, parameters, context, many: asked.append((statement, parameters)),
+    )
+    with database.engine.begin() as connection:
+        deliveries.clean(connection, keep_from=5, receipts_before=1.0, most=10)
+        deliveries.crowded(connection, 1.0)
+        deliveries.drop_beyond_backlog(connection, [1], 1.0, 10)
+    questions = [(text, parameters) for text, parameters in asked if text.startswith(("SELECT", "DELETE"))]
+    assert len(questions) >= 6
+    with database.engine.connect() as connection:
+        for text, parameters in questions:
+            plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)]
+            assert not any("SCAN deliveries" in line or "SCAN documents" in line for line in plan), (text, plan)
+    database.close()
+
+
+def test_backlogs_are_dropped_in_pieces(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    with database.engine.begin() as connection:
+        numbers = subscribers.ensure(connection, "me", ["a", "b", "c"], NewSubscribers(5))
+        made = {number: [(number, b'"matches":[]', False)] for number in numbers.values()}
+        for document in range(20):
+            outcome = deliveries.Outcome(document + 1, "", b"<a/>", None)
+            outcome.deliveries = [row for number in made for row in made[number]]
+            deliveries.store_publications(connection, [deliveries.Publication("me", [outcome], 0.0)])
+    old = deliveries_table.c.at
+    with database.engine.begin() as connection:
+        first = deliveries_table.c.subscriber == numbers["c"]
+        connection.execute(
+            sqlalchemy.update(deliveries_table).where(first, deliveries_table.c.place <= 18).values(at=1.0)
+        )
+        assert connection.scalar(sqlalchemy.select(sqlalchemy.func.count()).where(old == 1.0)) == 18
+        crowded = deliveries.crowded(connection, 2.0)
+        assert sorted(crowded) == sorted(numbers.values())
+        assert deliveries.drop_beyond_backlog(connection, crowded, 2.0, 20) == (20, [numbers["b"], numbers["c"]])
+        assert deliveries.drop_beyond_backlog(connection, crowded, 2.0, 1000) == (15 + 15 + 18 - 20, [])
+        assert deliveries.crowded(connection, 2.0) == []
+        kept = {name: len(deliveries.read(connection, number, 0, 100)) for name, number in numbers.items()}
+        assert kept == {"a": 5, "b": 5, "c": 2}
+    database.close()
+
+
+def test_queries_are_taken_apart_as_the_standard_library_does() -> None:
+    for query in ("", "a", "a=", "=b", "a=b&c=d", "a=b&&c", "a=1&a=2", "a=b=c", "a=x+y", "a=%26&b=2", "é=ü", "a;b=c"):
+        assert _parsed(query) == dict(parse_qsl(query, keep_blank_values=True)), query

@@ -21,6 +21,9 @@ subscriptions = 50
 subscribers = 3
 streams = 2
 documents_per_second = 20
+[keep]
+backlog = 7
+largest_backlog = 9
 """
 
 
@@ -234,6 +237,10 @@ def test_limits_of_an_owner(guarded: Guarded) -> None:
     assert http.put("/subscribers/s1", json={}).status_code == 201
     assert http.put("/subscribers/s2", json={}).status_code == 201
     assert http.put("/subscribers/s3", json={}).json()["code"] == "too-many-subscribers"
+    named = {"xpath": "//a", "subscriber": "s3"}
+    refused_put = http.put("/subscriptions/s1", json=named)
+    assert (refused_put.status_code, refused_put.json()["code"]) == (429, "too-many-subscribers")
+    assert http.put("/subscriptions/s1", json=named | {"subscriber": "s2"}).status_code == 200
     with http.stream("GET", "/subscribers/s1/events"), http.stream("GET", "/subscribers/s2/events"):
         assert http.get("/subscribers/s2/events").json()["code"] == "too-many-streams"
     answers = [http.post("/documents", content=b"<b/>").status_code for _ in range(3)]
@@ -248,6 +255,22 @@ def test_limits_of_an_owner(guarded: Guarded) -> None:
         assert (refused.status_code, refused.json()["code"]) == (429, "rate-limit")
         assert int(refused.headers["retry-after"]) >= 1
     assert guarded.client("alice").publish("<b/>").id, "others go on"
+
+
+def test_a_subscriber_that_a_subscription_makes_has_the_backlog_of_the_settings(guarded: Guarded) -> None:
+    """It was 10,000 whatever the settings said."""
+    made = guarded.http("admin").post("/keys", json={"owner": "kept", "roles": ["publish", "subscribe"]}).json()
+    guarded.keys["kept"] = made["key"]
+    client, http = guarded.client("kept"), guarded.http("kept")
+    client.add("a", "//a", subscriber="put")
+    assert client.add_many([{"id": "b", "xpath": "//a", "subscriber": "imported"}]) == []
+    for name in ("put", "imported"):
+        assert client.get_subscriber(name)["backlog"] == 7
+    assert http.put("/subscribers/own", json={"backlog": 100}).json()["backlog"] == 9
+    lines = b"".join(b'{"xml": "<a/>", "label": "%d"}\n' % number for number in range(15))
+    http.post("/documents", content=lines, headers={"content-type": "application/x-ndjson"}).raise_for_status()
+    until(lambda: client.get_subscriber("put")["waiting"] == 7)
+    assert [delivery.document["label"] for delivery in client.deliveries("put")] == [str(n) for n in range(8, 15)]
 
 
 def test_everything_that_was_changed_is_in_the_audit_log(guarded: Guarded) -> None:

@@ -18,12 +18,15 @@ from xsift.service.live_set import LiveSet
 from xsift.service.settings import Table
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
+from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Writer
 from xsift.service.table_sync import TableSync, as_subscriptions
 from xsift.tables import SubscriptionTable
 
 kafka = pytest.importorskip("confluent_kafka")
+
+NEW = NewSubscribers(10_000)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +137,7 @@ class Kept:
 
     def sync(self, table: SubscriptionTable, direction: Any) -> TableSync:
         settings = Table(path="table", direction=direction, owner="team")
-        return TableSync(table, settings, self.database, self.writer, self.live_set)
+        return TableSync(table, settings, self.database, self.writer, self.live_set, NEW)
 
     def rows(self) -> dict[str, Any]:
         with self.database.connect() as connection:
@@ -187,15 +190,15 @@ def test_a_table_follows_the_server(kept: Kept, tmp_path: Path) -> None:
         Subscription("a", "//a", "s", namespaces={"n": "urn:n"}, metadata={"m": [1]}),
         Subscription("b", "//b", "s"),
     ]
-    kept.writer.run_blocking(lambda connection: store.put_many(connection, "team", put, "me"))
+    kept.writer.run_blocking(lambda connection: store.put_many(connection, "team", put, "me", NEW))
     kept.writer.run_blocking(
-        lambda connection: store.put_many(connection, "others", [Subscription("x", "//x", "s")], "me")
+        lambda connection: store.put_many(connection, "others", [Subscription("x", "//x", "s")], "me", NEW)
     )
     sync.write()
     assert live(table) == {"a": "//a", "b": "//b"}
     kept.writer.run_blocking(lambda connection: store.remove_many(connection, "team", ["a"], "me"))
     kept.writer.run_blocking(
-        lambda connection: store.put_many(connection, "team", [Subscription("b", "//b2", "s")], "me")
+        lambda connection: store.put_many(connection, "team", [Subscription("b", "//b2", "s")], "me", NEW)
     )
     sync.write()
     assert live(table) == {"b": "//b2"}

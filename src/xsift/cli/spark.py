@@ -279,8 +279,11 @@ def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
 def _documents(spark: SparkSession, arguments: argparse.Namespace, *, streaming: bool) -> DataFrame:
     """The documents, in a column `xml`."""
     from xsift.spark.files import read_files
+    from xsift.spark.source import read_records
 
     source, reader = arguments.documents, spark.readStream if streaming else spark.read
+    if arguments.record and not streaming:
+        return read_records(spark, source, arguments.record)
     if arguments.record:
         return reader.format("xsift").option("record", arguments.record).load(source)
     for ending, kind in ((".parquet", "parquet"), (".jsonl", "json")):

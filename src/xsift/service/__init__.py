@@ -10,6 +10,7 @@ DESIGN.md.
 - intake/: documents that do not come by HTTP: a watched folder, a Kafka topic
 - api/: HTTP: routes, keys, limits, errors
 - console/: the page for people
-- activity.py, history.py: what happened in the last minutes
+- activity.py, history.py: what happened in the last minutes; threads.py: who works
+- janitor.py: keeps what is bounded within its bounds
 - client.py: the same from the other side
 """

@@ -13,7 +13,7 @@ from xsift.service.delivery.outbox import Reads
 from xsift.service.metrics import Metrics
 from xsift.service.settings import Keeping
 from xsift.service.store import deliveries, leases
-from xsift.service.store.database import Database
+from xsift.service.store.database import LARGE_LOG, Database
 from xsift.service.store.schema import documents
 from xsift.service.store.writer import Writer
 
@@ -24,9 +24,10 @@ log = logging.getLogger("xsift.service.janitor")
 ROUND_SECONDS = 1.0
 LONG_ROUND = 10  # every so many rounds it removes what is not kept
 BOUNDED_AT_ONCE = 20  # subscribers: the writer has others to serve,
-CLEANED_AT_ONCE = 200  # and so many documents
-LARGE_LOG = 32 << 20  # bytes of SQLite's log, from which on it is to begin anew
-FEW_PAGES = 500  # that are left in it: the writer can wait for these
+DROPPED_AT_ONCE = 2000  # deliveries,
+CLEANED_AT_ONCE = 50  # and so many documents
+LEAST_PAUSE = 0.01  # seconds, after a piece of work of the writer; or as long as that took
+LITTLE_LOG = 2 << 20  # bytes that are left to copy of SQLite's log: the writer can wait for these
 MOST_CHECKPOINTS = 5  # until that is so
 
 
@@ -72,38 +73,47 @@ class Janitor:
 
     async def _checkpoint(self) -> None:
         """Empties SQLite's write-ahead log. Beside the writer as far as possible; but it begins anew only when there
-        is nothing left in it, so a short last bit is done while the writer waits.
+        is nothing left in it, so when it is large a short last bit is done while the writer waits.
         """
+        size = 0
         for _ in range(MOST_CHECKPOINTS):
-            left = await asyncio.to_thread(self._database.checkpoint)
-            if left < FEW_PAGES:
+            left, size = await asyncio.to_thread(self._database.checkpoint)
+            if left < LITTLE_LOG:
                 break
-        if self._database.log_bytes > LARGE_LOG:
+        if size > LARGE_LOG:
             await self._writer.between(self._database.checkpoint)
 
     async def _bound_backlogs(self) -> None:
         oldest = time.time() - self._settings.deliveries_hours * 3600
         numbers = await self._reads.run(lambda connection: deliveries.crowded(connection, oldest))
-        for begin in range(0, len(numbers), BOUNDED_AT_ONCE):
-            part = numbers[begin : begin + BOUNDED_AT_ONCE]
-            dropped = await self._writer.run(
-                lambda connection, part=part: deliveries.drop_beyond_backlog(connection, part, oldest)  # type: ignore[misc]
+        total = 0
+        while numbers:
+            part, numbers = numbers[:BOUNDED_AT_ONCE], numbers[BOUNDED_AT_ONCE:]
+            started = time.perf_counter()
+            dropped, left = await self._writer.run(
+                lambda connection, part=part: deliveries.drop_beyond_backlog(
+                    connection, part, oldest, DROPPED_AT_ONCE
+                )  # type: ignore[misc]
             )
-            if dropped:
-                self._metrics.dropped.inc(dropped)
-                log.warning(
-                    "deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": dropped}
-                )
+            numbers += left
+            total += dropped
+            await asyncio.sleep(max(LEAST_PAUSE, time.perf_counter() - started))
+        if total:
+            self._metrics.dropped.inc(total)
+            log.warning("deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": total})
 
     async def _clean(self) -> None:
         keep_from = await self._reads.run(self._horizon)
         receipts = time.time() - self._settings.receipts_hours * 3600
-        while await self._writer.run(
-            lambda connection: deliveries.clean(
-                connection, keep_from=keep_from, receipts_before=receipts, most=CLEANED_AT_ONCE
-            )
-        ):
-            await asyncio.sleep(0.02)
+        while True:
+            started = time.perf_counter()
+            if not await self._writer.run(
+                lambda connection: deliveries.clean(
+                    connection, keep_from=keep_from, receipts_before=receipts, most=CLEANED_AT_ONCE
+                )
+            ):
+                return
+            await asyncio.sleep(max(LEAST_PAUSE, time.perf_counter() - started))
 
     def _horizon(self, connection: Connection) -> int:
         """The first document that is kept."""

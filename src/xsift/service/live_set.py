@@ -41,7 +41,7 @@ log = logging.getLogger("xsift.service.live_set")
 POLL_SECONDS = 0.05
 CHUNK = 1000  # rows compiled at a time: the kernels keep the interpreter to themselves meanwhile
 MOST_CHANGES = 20_000  # rows between two snapshots: bounds how long a change waits behind an import
-QUIET_SECONDS = 1.0  # without a change; then what came is merged,
+QUIET_SECONDS = 1.0  # without a change, or as long as the last merging took; then what came is merged,
 LONGEST_SECONDS = 300.0  # or when it has waited so long for that
 TRIED_DOCUMENTS = 100  # that a merged index is tried on, so that it knows already what they lead to
 LARGEST_TRIED = 64 << 10
@@ -375,19 +375,23 @@ class LiveSet:
         return True
 
     def _merge(self) -> None:
+        quiet = QUIET_SECONDS
         while not self._stop:
             self._changed.wait()
             self._changed.clear()
             waited_from = time.monotonic()
             while not self._stop and time.monotonic() - waited_from < LONGEST_SECONDS:
-                left = self._last_change + QUIET_SECONDS - time.monotonic()
+                left = self._last_change + quiet - time.monotonic()
                 if left <= 0:
                     break
                 time.sleep(min(left, 0.2))
+            started = time.monotonic()
             try:
                 if not self._stop and self._compiled.merge(self._engine, self._limits, list(self._recent)):
                     self._is_merged = True
                     self._wake.set()
+                    # An import that stutters must not have a large index merged again and again.
+                    quiet = max(QUIET_SECONDS, time.monotonic() - started)
             except Exception:
                 log.exception("the index could not be merged; it goes on as it is")
 

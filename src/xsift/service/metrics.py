@@ -53,6 +53,7 @@ class Metrics:
         self.set_version = gauge("subscriptions_version", "Version of the set that documents are matched with")
         self.set_refused = gauge("subscriptions_refused", "Stored subscriptions that cannot be used")
         self.index_bytes = gauge("index_bytes", "Memory of the index", "structure")
+        self.thread_seconds = gauge("thread_cpu_seconds", "CPU time by what threads are for", "purpose")
         self.swap_seconds = histogram("set_swap", "Bringing the set to a new version")
         self.requests = counter("http_requests", "Requests", "method", "route", "status")
         self.request_seconds = histogram("http_request", "Answering a request", "route")

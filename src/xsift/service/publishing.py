@@ -277,7 +277,8 @@ class Publisher:
         for _ in documents:
             self._metrics.match_seconds.observe(seconds)
         # What counts is the work, not the time: on a busy machine everything takes long, and nobody is to blame.
-        if time.thread_time() - began_work > self._slow_seconds:
+        slow = time.perf_counter() - began > self._slow_seconds
+        if slow and time.thread_time() - began_work > self._slow_seconds:
             self._slow_log.look_into(snapshot, jobs, found)
         self._activity.count(
             [snapshot.row(caught.place) for result in found for caught in result.caught],

@@ -49,6 +49,7 @@ from xsift.service.settings import Settings
 from xsift.service.store import keys, leases
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import SERVER_BITS, Numbers
+from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.writer import Writer
 from xsift.service.table_sync import SetTable, TableSync
 
@@ -133,8 +134,8 @@ class Server:
             self._intakes.append(KafkaIntake(settings.kafka, self.parts.publisher))
         if settings.table.path:
             parts = self.parts
-            table = _open_table(settings.table.path)
-            self._intakes.append(TableSync(table, settings.table, database, parts.writer, parts.live_set))
+            table, new = _open_table(settings.table.path), NewSubscribers(settings.keep.backlog)
+            self._intakes.append(TableSync(table, settings.table, database, parts.writer, parts.live_set, new))
         self._stop = asyncio.Event()
 
     def _make(self, database: Database) -> Parts:

@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from xsift.service.store.database import Database
 from xsift.service.store.schema import facts
 from xsift.service.store.schema import subscribers as subscribers_table
 from xsift.service.store.schema import subscriptions as subscriptions_table
+from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 from xsift.service.store.writer import Writer
 
@@ -58,13 +60,20 @@ class TableSync:
     """Keeps one owner's subscriptions and a table alike, on a thread of its own."""
 
     def __init__(
-        self, table: SetTable, settings: Table, database: Database, writer: Writer, live_set: LiveSet
+        self,
+        table: SetTable,
+        settings: Table,
+        database: Database,
+        writer: Writer,
+        live_set: LiveSet,
+        new_subscribers: NewSubscribers,
     ) -> None:
         self._table = table
         self._settings = settings
         self._database = database
         self._writer = writer
         self._live_set = live_set
+        self._new_subscribers = new_subscribers
         self._fact = f"table:{settings.direction}:{settings.path}"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="xsift-table", daemon=True)
@@ -109,7 +118,10 @@ class TableSync:
             self._writer.run_blocking(lambda connection, part=part: store.remove_many(connection, owner, part, ACTOR))  # type: ignore[misc]
         for begin in range(0, len(came), CHUNK):
             rows = came[begin : begin + CHUNK]
-            self._writer.run_blocking(lambda connection, rows=rows: store.put_many(connection, owner, rows, ACTOR))  # type: ignore[misc]
+            new = self._new_subscribers
+            self._writer.run_blocking(
+                partial(store.put_many, owner=owner, wanted=rows, actor=ACTOR, new_subscribers=new)
+            )
         self._writer.run_blocking(lambda connection: self._note(connection, latest))
         self._live_set.look()
         log.info("followed the table", extra={"version": latest, "changed": len(came), "removed": len(gone)})

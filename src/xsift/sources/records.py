@@ -199,7 +199,7 @@ def _root(head: bytes, place: int, encoding: str, doctype: bytes, record: bytes)
     subset, entities = _take_entities(doctype)
     if name == record:
         return Header(encoding, subset, entities, (), name, place)
-    return Header(encoding, subset, entities, _declarations(tag), name, rest.end())
+    return Header(encoding, subset, entities, declarations_of(tag), name, rest.end())
 
 
 def _take_entities(subset: bytes) -> tuple[bytes, dict[bytes, bytes]]:
@@ -215,7 +215,7 @@ def _take_entities(subset: bytes) -> tuple[bytes, dict[bytes, bytes]]:
     return ELEMENT.sub(b"", ENTITY.sub(b"", subset)).strip(), entities
 
 
-def _declarations(tag: bytes) -> Declarations:
+def declarations_of(tag: bytes) -> Declarations:
     if b"xmlns" not in tag:
         return ()
     found = ATTRIBUTE.findall(tag)
@@ -301,7 +301,7 @@ class _Scanner:
                 raise DocumentError(
                     "too-deep", f"more than {ANCESTOR_LIMIT:,} elements are open at byte {place}", offset=place
                 )
-            self._open(_declarations(bytes(self.buffer[begin:end])))
+            self._open(declarations_of(bytes(self.buffer[begin:end])))
 
     def _open(self, declared: Declarations) -> None:
         self.ancestors.append(declared)

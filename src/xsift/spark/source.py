@@ -11,7 +11,7 @@ takes each file of a folder once, when it first sees it: move files in when they
 `mode` is Spark's: with PERMISSIVE what cannot be read is a row without XML that has a `read_error`; DROPMALFORMED
 leaves such rows out; FAILFAST fails.
 
-Where many large files are read, `read_records` looks for the places to split them on executors, not on the driver.
+Where large files are read, `read_records` looks for the places to split them on executors, not on the driver.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import base64
 import json
 import pickle
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ from xsift.sources.records import (
     scan_records,
     split_places,
 )
+from xsift.sources.regions import cut_region, look_through, places_of
 from xsift.spark.places import File, chunks_of, compressed, find_files, size_of
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ COLUMNS = "file string, position bigint, xml binary, read_error string"
 SCHEMA = pa.schema(
     [("file", pa.string()), ("position", pa.int64()), ("xml", pa.binary()), ("read_error", pa.string())]
 )
+REGION_SCHEMA = pa.schema([("file", pa.string()), ("size_bytes", pa.int64()), ("region", pa.binary())])
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 DIGEST_BYTES = 10
 
@@ -94,6 +96,15 @@ class SourceSettings:
     record_limit_bytes: int
     files_per_trigger: int | None
     mode: str
+
+    @property
+    def region_bytes(self) -> int:
+        """What a task looks through at a time: all of it is in memory."""
+        return min(self.split_bytes, SPLIT_BYTES)
+
+    def regions_of(self, file: File) -> range:
+        """The numbers of a file's regions."""
+        return range(-(-file.size_bytes // self.region_bytes))
 
     @classmethod
     def of(cls, options: Any) -> SourceSettings:
@@ -170,15 +181,21 @@ def packed(files: Sequence[File], settings: SourceSettings) -> list[Pack]:
     return [*packs, Pack(tuple(held))] if held else packs
 
 
-def splits_of(file: File, settings: SourceSettings) -> list[Split]:
-    """A large file in splits: one pass over it finds places where records begin."""
+def splits_of(
+    file: File, settings: SourceSettings, places_of: Callable[[Header], list[tuple[int, Ancestors]]] | None = None
+) -> list[Split]:
+    """A large file in splits. The places where records begin are found by one pass over it, if nobody knows them."""
+
+    def by_one_pass(header: Header) -> list[tuple[int, Ancestors]]:
+        chunks = chunks_of(file.path, header.end)
+        return split_places(chunks, settings.record, header.end, settings.split_bytes, settings.record_limit_bytes)
+
     try:
         first = next(chunks_of(file.path), b"")
         if next(decoded([first]), first) is not first:
             return [Split(file.path)]  # it has to be decoded from the beginning
         header = read_header(chunks_of(file.path), settings.record)
-        chunks = chunks_of(file.path, header.end)
-        places = split_places(chunks, settings.record, header.end, settings.split_bytes, settings.record_limit_bytes)
+        places = (places_of or by_one_pass)(header)
     except (DocumentError, EOFError, OSError):
         return [Split(file.path)]  # whoever reads it tells what is wrong, after the records before that
     ends = [*(begin for begin, _ in places[1:]), file.size_bytes]
@@ -237,39 +254,79 @@ def _batch(rows: Sequence[tuple[str, int, bytes | None, str | None]]) -> pa.Reco
 
 
 def read_records(spark: SparkSession, paths: str | Sequence[str], record: str, **options: Any) -> DataFrame:
-    """The records of files, as `spark.read.format("xsift")` gives them, with the same options; but the pass that
-    finds the places to split large files at runs on executors, a task a file, when the DataFrame is computed."""
+    """The records of files, as `spark.read.format("xsift")` gives them, with the same options; but the places to
+    split large files at are looked for on executors, a task a region of a file (sources/regions.py), when the
+    DataFrame is computed."""
     listed = [paths] if isinstance(paths, str) else list(paths)
     settings = SourceSettings.of({**options, "paths": json.dumps(listed), "record": record})
     files = find_files(settings.paths)
-    large = [file for file in files if file.size_bytes > settings.split_bytes and not compressed(file.path)]
-    small = packed([file for file in files if file not in set(large)], settings)
-    rows = [(pickle.dumps((file,)), True) for file in large] + [(pickle.dumps(pack.splits), False) for pack in small]
-    count = max(1, len(rows))
-    frame = spark.createDataFrame(rows, "work binary, whole boolean").repartition(count)
-    work = frame.mapInArrow(_Plan(settings), "work binary, size_bytes bigint")
-    tasks = count + sum(file.size_bytes for file in large) // settings.split_bytes
-    found: DataFrame = work.repartition(max(1, int(tasks))).mapInArrow(_ReadPacks(settings), COLUMNS)
+    large = {file for file in files if file.size_bytes > settings.split_bytes and not compressed(file.path)}
+    packs = packed([file for file in files if file not in large], settings)
+    work = spark.createDataFrame([(pickle.dumps(pack.splits),) for pack in packs], "work binary")
+    tasks = len(packs)
+    if large:
+        shares = [
+            (file.path, file.size_bytes, number) for file in sorted(large) for number in settings.regions_of(file)
+        ]
+        regions = (
+            spark.createDataFrame(shares, "file string, size_bytes bigint, number int")
+            .repartition(len(shares))
+            .mapInArrow(_LookThrough(settings), "file string, size_bytes bigint, region binary")
+        )
+        planned = regions.groupBy("file", "size_bytes").applyInArrow(_splitter(settings), "work binary")
+        work, tasks = work.union(planned), tasks + len(shares)
+    found: DataFrame = work.repartition(max(1, tasks)).mapInArrow(_ReadPacks(settings), COLUMNS)
     return found
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """Mapped over files: the packs that tasks are to read."""
+class _LookThrough:
+    """Mapped over numbers of regions: the regions, looked through."""
 
     settings: SourceSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for work, whole in zip(batch["work"].to_pylist(), batch["whole"].to_pylist(), strict=True):
-                planned = [work]
-                if whole:
-                    (file,) = pickle.loads(work)
-                    planned = [pickle.dumps((split,)) for split in splits_of(file, self.settings)]
-                sizes = pa.array([0] * len(planned), pa.int64())
+            for share in batch.to_pylist():
+                columns = [[share["file"]], [share["size_bytes"]], [self._region(**share)]]
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array(planned, pa.binary()), sizes], names=["work", "size_bytes"]
+                    [pa.array(column, kind) for column, kind in zip(columns, REGION_SCHEMA.types, strict=True)],
+                    schema=REGION_SCHEMA,
                 )
+
+    def _region(self, file: str, size_bytes: int, number: int) -> bytes:
+        """Nothing for the first one, which has the header, nor for what cannot be read: whoever splits the file will
+        see that too."""
+        if not number:
+            return b""
+        try:
+            begin, data = cut_region(_reader(file), size_bytes, number, self.settings.region_bytes)
+        except (OSError, EOFError):
+            return b""
+        return pickle.dumps(look_through(data, begin, self.settings.record)) if data else b""
+
+
+def _splitter(settings: SourceSettings) -> Callable[[pa.Table], pa.Table]:
+    """Called with the regions of a file: its splits, a row each. (Spark counts `self` as an argument, so this is a
+    function.)"""
+
+    def split(rows: pa.Table) -> pa.Table:
+        found = [pickle.loads(region) for region in rows["region"].to_pylist() if region]
+        file = File(rows["file"][0].as_py(), rows["size_bytes"][0].as_py())
+        found.sort(key=lambda region: region.begin)
+
+        def places(header: Header) -> list[tuple[int, Ancestors]]:
+            least = settings.split_bytes // 2
+            return places_of(found, _reader(file.path), header.end, file.size_bytes, settings.record, least)
+
+        splits = splits_of(file, settings, places)
+        return pa.table({"work": pa.array([pickle.dumps((split,)) for split in splits], pa.binary())})
+
+    return split
+
+
+def _reader(file: str) -> Callable[[int, int], bytes]:
+    return lambda begin, end: b"".join(chunks_of(file, begin, end))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.history import EVERY_SECONDS, as_columns, buckets_of, percentile, total
 from xsift.service.parts import Parts
 from xsift.service.store import deliveries
+from xsift.service.threads import cpu_seconds
 
 __all__ = ["routes"]
 
@@ -60,6 +61,8 @@ async def refresh_gauges(parts: Parts) -> dict[str, tuple[int, float]]:
     metrics.set_refused.set(parts.live_set.refused)
     for structure, size in snapshot.memory().items():
         metrics.index_bytes.labels(structure).set(size)
+    for purpose, seconds in cpu_seconds().items():
+        metrics.thread_seconds.labels(purpose).set(seconds)
     waiting = await parts.reads.run(deliveries.waiting)
     now = time.time()
     for kind in ("pull", "webhook", "kafka"):

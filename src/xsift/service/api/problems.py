@@ -27,6 +27,7 @@ STATUSES = {
     "storage-failed": 503,  # the writer has logged why; nothing was stored, so the client may try again
     "key-reused": 422,
     "too-many-subscriptions": 429,
+    "too-many-subscribers": 429,
 }
 
 

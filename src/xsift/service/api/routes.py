@@ -144,8 +144,7 @@ class Call:
 
     def query(self, name: str, default: str | None = None) -> str | None:
         if self._query is None:
-            text = self.request.scope["query_string"].decode("latin-1")
-            self._query = dict(parse_qsl(text, keep_blank_values=True)) if text else {}
+            self._query = _parsed(self.request.scope["query_string"].decode("latin-1"))
         return self._query.get(name, default)
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
@@ -186,6 +185,16 @@ class Call:
         if self.caller.is_admin and self.query("owner") is None:
             return None
         return self.owner()
+
+
+def _parsed(query: str) -> dict[str, str]:
+    """A query string. The usual one has nothing to be decoded, and is taken apart in a fraction of the time."""
+    if not query:
+        return {}
+    if "%" in query or "+" in query:
+        return dict(parse_qsl(query, keep_blank_values=True))
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    return {name: value for name, _, value in pairs}
 
 
 class Routes:

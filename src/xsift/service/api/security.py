@@ -69,6 +69,7 @@ class Gate:
         self._reads = reads
         self._known: dict[bytes, tuple[float, Caller | None]] = {}
         self._use: dict[str, OwnerUse] = {}
+        self._own_hosts: set[str] = set()
         self._open_until = 0.0
         self.needs_key = True
 
@@ -114,6 +115,8 @@ class Gate:
 
     def _check_host(self, request: Request) -> None:
         host = request.headers.get("host", "")
+        if host in self._own_hosts:
+            return
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in LOCAL and name not in self._settings.hosts and not self._settings.insecure:
             raise Problem(
@@ -122,6 +125,8 @@ class Gate:
                 f"{name[:100]!r} is not a name of this server",
                 hint="make an API key, or see `hosts`",
             )
+        if len(self._own_hosts) < MOST_REMEMBERED:
+            self._own_hosts.add(host)
 
     def _check_origin(self, request: Request) -> None:
         """A browser says from which site a request comes. Another one's may not change anything, nor read."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, select, update
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -91,11 +91,7 @@ async def put(call: Call) -> Response:
         nonlocal secret
         there = connection.execute(select(table).where(table.c.owner == owner, table.c.id == id)).first()
         if there is None:
-            number = connection.scalar(select(func.count()).select_from(table).where(table.c.owner == owner)) or 0
-            if number >= settings.limits.subscribers:
-                raise Problem(
-                    429, "too-many-subscribers", f"{owner!r} may have {settings.limits.subscribers:,} subscribers"
-                )
+            store.check_number(connection, owner, 1, settings.limits.subscribers)
         target: dict[str, Any] = {}
         if wanted.url is not None:
             before = there.target.get("secret") if there is not None else None

@@ -25,6 +25,7 @@ from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.store import deliveries as deliveries_store
 from xsift.service.store import keys
 from xsift.service.store import subscriptions as store
+from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 
 __all__ = ["OWNER", "checked_name", "error_json", "routes", "shown"]
@@ -124,10 +125,10 @@ async def put(call: Call) -> Response:
     if refused:
         raise _named(refused[0], id)
     most = _limit(call, call.parts.live_set.count(owner) + 1)
-    subscription = _subscription(id, wanted, owner)
+    subscription, new = _subscription(id, wanted, owner), _new_subscribers(call)
 
     def work(connection: Connection) -> tuple[store.Put, Row[Any]]:
-        result = store.put_many(connection, owner, [subscription], call.caller.actor, most=most)
+        result = store.put_many(connection, owner, [subscription], call.caller.actor, new, most=most)
         if result.added or result.replaced:
             keys.note(
                 connection, call.caller, "put-subscription", owner, id, xpath=wanted.xpath, version=result.version
@@ -150,6 +151,11 @@ def _subscription(id: str, wanted: models.SubscriptionIn, owner: str) -> Subscri
         labels=wanted.labels,
         metadata=wanted.metadata,
     )
+
+
+def _new_subscribers(call: Call) -> NewSubscribers:
+    settings = call.parts.settings
+    return NewSubscribers(settings.keep.backlog, settings.limits.subscribers)
 
 
 def _limit(call: Call, expected: int) -> int | None:
@@ -250,7 +256,10 @@ class _Import:
             self.expected[owner] += len(subscriptions)
             most = _limit(self.call, self.expected[owner])
             actor = self.call.caller.actor
-            work = partial(store.put_many, owner=owner, wanted=subscriptions, actor=actor, most=most)
+            new = _new_subscribers(self.call)
+            work = partial(
+                store.put_many, owner=owner, wanted=subscriptions, actor=actor, new_subscribers=new, most=most
+            )
             result = await self.call.parts.writer.run(work)
             self.added += result.added
             self.replaced += result.replaced

@@ -16,9 +16,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from xsift.errors import StorageError
 from xsift.service.store.migrations import migrate
 
-__all__ = ["Database", "is_full", "is_transient"]
+__all__ = ["LARGE_LOG", "Database", "is_full", "is_transient"]
 
 BUSY_SECONDS = 30
+LARGE_LOG = 128 << 20  # bytes of SQLite's log, from which on it is to begin anew
 TRANSIENT = ("40001", "40P01", "08", "57P01", "57P02", "57P03")  # SQLSTATEs: deadlock, connection lost, restarting
 
 
@@ -72,22 +73,18 @@ class Database:
         """A connection for reading."""
         return self.engine.connect()
 
-    def checkpoint(self) -> int:
-        """Copies SQLite's write-ahead log into the database, beside whoever writes; returns the pages left."""
+    def checkpoint(self) -> tuple[int, int]:
+        """Copies SQLite's write-ahead log into the database, beside whoever writes. Returns the bytes that are left
+        to copy, and those that the log has."""
         if self.path is None:
-            return 0
+            return 0, 0
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=1)
         try:
+            page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
             _, pages, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            return max(0, int(pages) - int(copied))
+            return max(0, pages - copied) * page_bytes, max(0, pages) * page_bytes
         finally:
             connection.close()
-
-    @property
-    def log_bytes(self) -> int:
-        """The size of SQLite's write-ahead log."""
-        log = Path(f"{self.path}-wal")
-        return log.stat().st_size if self.path is not None and log.exists() else 0
 
     def close(self) -> None:
         """Closes every connection, and lets others use the database."""
@@ -129,7 +126,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, not only in the operating system
     cursor.execute("PRAGMA wal_autocheckpoint = 0")  # Database.checkpoint does it, beside the writer
-    cursor.execute("PRAGMA journal_size_limit = 67108864")  # what the log keeps of its size when it begins anew
+    cursor.execute(f"PRAGMA journal_size_limit = {LARGE_LOG}")  # what it keeps of its size when it begins anew
     cursor.execute("PRAGMA cache_size = -65536")
     cursor.close()
 

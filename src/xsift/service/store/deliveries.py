@@ -400,27 +400,33 @@ def crowded(connection: Connection, oldest: float) -> list[int]:
     return list(connection.scalars(query.where(full | (table.c.at < oldest))))
 
 
-def drop_beyond_backlog(connection: Connection, numbers: Sequence[int], oldest: float) -> int:
-    """Drops what a subscriber's backlog has no room for, and what is older than `oldest`; returns how many were
-    dropped. The oldest go first.
-    """
+def drop_beyond_backlog(
+    connection: Connection, numbers: Sequence[int], oldest: float, most: int
+) -> tuple[int, list[int]]:
+    """Drops what subscribers' backlogs have no room for, and what is older than `oldest`; the oldest first, and about
+    `most` of them. Returns how many were dropped, and of which subscribers there may be more."""
     dropped = 0
-    for begin in range(0, len(numbers), CHUNK):
-        query = select(subscribers).where(subscribers.c.number.in_(numbers[begin : begin + CHUNK]))
-        for row in connection.execute(query.order_by(subscribers.c.number).with_for_update()).all():
-            done = max(row.acknowledged_place, row.dropped_place)
-            old = connection.scalar(
-                select(func.max(table.c.place)).where(
-                    table.c.subscriber == row.number, table.c.place <= row.last_place, table.c.at < oldest
-                )
-            )
-            until = max(row.last_place - row.backlog, int(old or 0))
-            if until > done:
-                dropped += until - done
-                values = {"dropped_place": until, "dropped": row.dropped + until - done}
-                connection.execute(update(subscribers).where(subscribers.c.number == row.number).values(**values))
-                connection.execute(delete(table).where(table.c.subscriber == row.number, table.c.place <= until))
-    return dropped
+    left: list[int] = []
+    query = select(subscribers).where(subscribers.c.number.in_(numbers))
+    for row in connection.execute(query.order_by(subscribers.c.number).with_for_update()).all():
+        done = max(row.acknowledged_place, row.dropped_place)
+        # They are in the order of time, so this looks at no more than it is going to drop.
+        young = connection.scalar(
+            select(table.c.place)
+            .where(table.c.subscriber == row.number, table.c.at >= oldest)
+            .order_by(table.c.place)
+            .limit(1)
+        )
+        wanted = max(row.last_place - row.backlog, row.last_place if young is None else int(young) - 1)
+        until = min(wanted, done + max(0, most - dropped))
+        if until < wanted:
+            left.append(row.number)
+        if until > done:
+            dropped += until - done
+            values = {"dropped_place": until, "dropped": row.dropped + until - done}
+            connection.execute(update(subscribers).where(subscribers.c.number == row.number).values(**values))
+            connection.execute(delete(table).where(table.c.subscriber == row.number, table.c.place <= until))
+    return dropped, left
 
 
 def bury(connection: Connection, delivery: Delivery, attempts: int, reason: str) -> None:
@@ -466,7 +472,8 @@ def exhume(connection: Connection, subscriber: int, place: int) -> None:
 
 def clean(connection: Connection, *, keep_from: int, receipts_before: float, most: int) -> int:
     """Removes documents that nobody needs any more, some at a time; returns how many."""
-    needed = select(table.c.document).where(table.c.document == documents.c.number, table.c.whole)
+    # Written like the condition of the index: SQLAlchemy's `whole = 1` has SQLite look through all deliveries.
+    needed = select(table.c.document).where(table.c.document == documents.c.number, text("deliveries.whole"))
     buried = select(dead_letters.c.document).where(dead_letters.c.document == documents.c.number)
     old = (
         select(documents.c.number)

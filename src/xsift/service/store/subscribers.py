@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from xsift.errors import SubscriptionError
 from xsift.service.store.inserting import insert_rows
 from xsift.service.store.schema import dead_letters, deliveries
 from xsift.service.store.schema import subscribers as table
 
-__all__ = ["DEFAULT_BACKLOG", "by_number", "ensure", "find", "page", "put", "remove", "working"]
+__all__ = ["NewSubscribers", "by_number", "check_number", "ensure", "find", "page", "put", "remove", "working"]
 
-DEFAULT_BACKLOG = 10_000
 NEW = {
     "state": "active",
     "reason": "",
@@ -28,7 +28,16 @@ NEW = {
 }
 
 
-def ensure(connection: Connection, owner: str, ids: Collection[str]) -> dict[str, int]:
+@dataclass(frozen=True)
+class NewSubscribers:
+    """How subscribers are made that a subscription names, and that are not there."""
+
+    backlog: int
+    most: int | None = None
+    """So many an owner may have."""
+
+
+def ensure(connection: Connection, owner: str, ids: Collection[str], new: NewSubscribers) -> dict[str, int]:
     """The numbers of subscribers; those that are not there are made, and wait to be asked (kind `pull`)."""
     wanted = sorted(ids)
     found: dict[str, int] = {}
@@ -39,10 +48,23 @@ def ensure(connection: Connection, owner: str, ids: Collection[str]) -> dict[str
     missing = [id for id in wanted if id not in found]
     if not missing:
         return found
+    if new.most is not None:
+        check_number(connection, owner, len(missing), new.most)
     now = time.time()
-    new = [(owner, id, "pull", "{}", DEFAULT_BACKLOG, "active", "", now, 0, 0, 0, 0, 0, 0.0) for id in missing]
-    insert_rows(connection, table, tuple(column.name for column in table.c if column is not table.c.number), new)
-    return ensure(connection, owner, ids)
+    rows = [(owner, id, "pull", "{}", new.backlog, "active", "", now, 0, 0, 0, 0, 0, 0.0) for id in missing]
+    insert_rows(connection, table, tuple(column.name for column in table.c if column is not table.c.number), rows)
+    return ensure(connection, owner, ids, new)
+
+
+def check_number(connection: Connection, owner: str, more: int, most: int) -> None:
+    """Raises SubscriptionError if an owner would have too many subscribers."""
+    there = connection.scalar(select(func.count()).select_from(table).where(table.c.owner == owner)) or 0
+    if there + more > most:
+        raise SubscriptionError(
+            "too-many-subscribers",
+            f"{owner!r} may have {most:,} subscribers",
+            hint="remove some, or ask the operator: limits.subscribers",
+        )
 
 
 def _insert(connection: Connection, owner: str, id: str, kind: str, target: dict[str, Any], backlog: int) -> int:

@@ -18,6 +18,7 @@ from xsift.service.store.inserting import insert_rows
 from xsift.service.store.schema import facts, versions
 from xsift.service.store.schema import subscribers as subscribers_table
 from xsift.service.store.schema import subscriptions as table
+from xsift.service.store.subscribers import NewSubscribers
 
 __all__ = [
     "Changes",
@@ -101,14 +102,21 @@ def _note_version(connection: Connection, version: int, actor: str, added: int, 
 
 
 def put_many(
-    connection: Connection, owner: str, wanted: Iterable[Subscription], actor: str, *, most: int | None = None
+    connection: Connection,
+    owner: str,
+    wanted: Iterable[Subscription],
+    actor: str,
+    new_subscribers: NewSubscribers,
+    *,
+    most: int | None = None,
 ) -> Put:
     """Adds subscriptions, or replaces those that have other contents. One version for all of them. Raises
-    SubscriptionError if the owner would then have more than `most`.
+    SubscriptionError if the owner would then have more than `most`, or too many subscribers.
     """
     last = {subscription.id: subscription for subscription in wanted}  # the last one of an id counts
     version = current_version(connection, lock=True)
-    numbers = subscribers.ensure(connection, owner, {subscription.subscriber for subscription in last.values()})
+    named = {subscription.subscriber for subscription in last.values()}
+    numbers = subscribers.ensure(connection, owner, named, new_subscribers)
     there = _live_by_id(connection, owner, list(last))
     new, replaced, unchanged = [], [], 0
     for id, subscription in last.items():
