@@ -51,6 +51,21 @@ def test_every_place_at_which_a_region_can_begin(region_bytes: int) -> None:
         assert len(places(NESTED, region_bytes, "r")) > 2
 
 
+@pytest.mark.parametrize("missing", ["first", "last", "every second", "all"])
+def test_regions_that_no_task_could_read(missing: str) -> None:
+    data = TRICKY
+    header = read_header([data], "article")
+    found = looked_through(data, 25, "article")
+    left = {"first": found[1:], "last": found[:-1], "every second": found[::2], "all": []}[missing]
+
+    def in_order(regions: list[Region]) -> list[tuple[int, Ancestors]]:
+        return places_of(regions, lambda begin, end: data[begin:end], header.end, len(data), "article", 1)
+
+    wanted = in_order(found)
+    assert len(wanted) > 3
+    assert all(place in wanted for place in in_order(left))
+
+
 def content(rng: random.Random, depth: int) -> str:
     """Something that may stand in an element."""
     kinds = ["text", "text", "comment", "cdata", "pi", "entity"] + (["element", "record"] * 3 if depth else [])

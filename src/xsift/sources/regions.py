@@ -15,7 +15,7 @@ CDATA or a processing instruction.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -160,7 +160,7 @@ def places_of(
     edge = OUTSIDE_OF_ALL
     opened: Ancestors = ()
     unclear: Region | None = None
-    for region in _from(regions, begin, read, record):
+    for region in _from(regions, begin, size, read, record):
         if region.start != edge:
             region = look_through(read(region.begin, region.end), region.begin, record, edge)
         if region.first is not None and region.first >= places[-1][0] + least_bytes:
@@ -177,19 +177,22 @@ def places_of(
     return places
 
 
-def _from(regions: Iterable[Region], begin: int, read: Read, record: str) -> Iterable[Region]:
-    """The regions from a place on: what lies between it and the next region's beginning is looked through here."""
+def _from(regions: Iterable[Region], begin: int, size: int, read: Read, record: str) -> Iterator[Region]:
+    """The regions from a place to the end of the file. What none of them has is looked through here: that before the
+    first, and one that a task could not read."""
     at = begin
     for region in regions:
-        if region.end <= begin:
+        if region.end <= at:
             continue
-        if region.begin < begin:  # it lies in this one
-            yield look_through(read(begin, region.end), begin, record, OUTSIDE_OF_ALL)
+        if region.begin < at:
+            yield look_through(read(at, region.end), at, record, OUTSIDE_OF_ALL)
         else:
-            if at == begin and region.begin > begin:
-                yield look_through(read(begin, region.begin), begin, record, OUTSIDE_OF_ALL)
+            if region.begin > at:
+                yield look_through(read(at, region.begin), at, record, OUTSIDE_OF_ALL)
             yield region
         at = region.end
+    if at < size:
+        yield look_through(read(at, size), at, record, OUTSIDE_OF_ALL)
 
 
 def _after(opened: Ancestors, closed: int, more: Ancestors) -> Ancestors:

@@ -295,8 +295,8 @@ class _LookThrough:
                 )
 
     def _region(self, file: str, size_bytes: int, number: int) -> bytes:
-        """Nothing for the first one, which has the header, nor for what cannot be read: whoever splits the file will
-        see that too."""
+        """Nothing for the first one, which has the header, nor for what cannot be read: whoever splits the file reads
+        that itself, and tells if it still cannot be read."""
         if not number:
             return b""
         try:
