@@ -15,7 +15,7 @@ import pytest
 import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.service.live_set import LiveSet
-from xsift.service.settings import Table
+from xsift.service.settings import TableSettings
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.subscribers import NewSubscribers
@@ -136,7 +136,7 @@ class Kept:
         self.live_set.start()
 
     def sync(self, table: SubscriptionTable, direction: Any) -> TableSync:
-        settings = Table(path="table", direction=direction, owner="team")
+        settings = TableSettings(path="table", direction=direction, owner="team")
         return TableSync(table, settings, self.database, self.writer, self.live_set, NEW)
 
     def rows(self) -> dict[str, Any]:

@@ -30,9 +30,9 @@ from xsift.service.settings import Matching
 from xsift.service.slow_log import SlowLog
 from xsift.service.store.deliveries import (
     Broken,
-    Delivery,
     Outcome,
     Publication,
+    StoredDelivery,
     error_fields,
     store_broken,
     store_publications,
@@ -158,7 +158,7 @@ class Publisher:
         settings: Matching,
         activity: Activity,
         fragment_bytes: int,
-        deliver: Callable[[list[Delivery]], None],
+        deliver: Callable[[list[StoredDelivery]], None],
     ) -> None:
         self._live_set = live_set
         self._writer = writer
@@ -372,7 +372,7 @@ class Publisher:
         if error is not None:
             self._answer(jobs, error)
             return
-        made: list[Delivery] = []
+        made: list[StoredDelivery] = []
         new: list[Job] = []
         for job in jobs:
             publication = job.publication

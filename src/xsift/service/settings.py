@@ -109,7 +109,7 @@ class Kafka(_Section):
     """In whose name they are published."""
 
 
-class Folder(_Section):
+class FolderSettings(_Section):
     """[folder]: documents that are put into a folder are published, then moved to `done` or `broken` inside it."""
 
     path: str = ""
@@ -117,7 +117,7 @@ class Folder(_Section):
     poll_seconds: float = Field(default=0.5, gt=0)
 
 
-class Table(_Section):
+class TableSettings(_Section):
     """[table]: a Delta table of subscriptions that the server follows, or writes its own set to."""
 
     path: str = ""
@@ -155,8 +155,8 @@ class Settings(_Section):
     keep: Keeping = Keeping()
     webhooks: Webhooks = Webhooks()
     kafka: Kafka = Kafka()
-    folder: Folder = Folder()
-    table: Table = Table()
+    folder: FolderSettings = FolderSettings()
+    table: TableSettings = TableSettings()
     tls: Tls = Tls()
 
     @property

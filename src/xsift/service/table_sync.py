@@ -21,7 +21,7 @@ from sqlalchemy import Connection, select, update
 
 from xsift.errors import XsiftError
 from xsift.service.live_set import LiveSet
-from xsift.service.settings import Table
+from xsift.service.settings import TableSettings
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.schema import facts
@@ -62,7 +62,7 @@ class TableSync:
     def __init__(
         self,
         table: SetTable,
-        settings: Table,
+        settings: TableSettings,
         database: Database,
         writer: Writer,
         live_set: LiveSet,

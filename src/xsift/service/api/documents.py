@@ -433,7 +433,7 @@ def steps_json(explanation: xsift.Explanation) -> list[dict[str, Any]]:
     "Why an expression, or a subscription of the caller's, matches a document, or where it stopped.",
     roles=["publish", "subscribe"],
     takes=models.TrialIn,
-    gives=models.Explanation,
+    gives=models.ExplanationOut,
     statuses=(200, 404, 413, 422),
 )
 async def explain(call: Call) -> Response:

@@ -14,12 +14,12 @@ __all__ = [
     "DeadLetter",
     "Deliveries",
     "DocumentFacts",
-    "Explanation",
+    "ExplanationOut",
     "ExpressionIn",
+    "ImportLine",
     "ImportReport",
     "Key",
     "KeyIn",
-    "Line",
     "MatchAnswer",
     "Preview",
     "PreviewIn",
@@ -36,7 +36,6 @@ __all__ = [
     "Tried",
     "TryIn",
     "Validation",
-    "Version",
 ]
 
 
@@ -85,7 +84,7 @@ class SubscriptionIn(_In):
         return metadata
 
 
-class Line(SubscriptionIn):
+class ImportLine(SubscriptionIn):
     """A line of an import."""
 
     id: Name
@@ -302,7 +301,7 @@ class TrialIn(_In):
     namespaces: dict[Text, Text] = Field(default_factory=dict, max_length=100)
 
 
-class Explanation(BaseModel):
+class ExplanationOut(BaseModel):
     id: str
     xpath: str
     matched: bool
@@ -350,11 +349,3 @@ class Samples(BaseModel):
     now: float
     every: float = Field(description="Seconds between two samples.")
     samples: dict[str, list[float | None]] = Field(description="A list a name; `at` is when.")
-
-
-class Version(BaseModel):
-    version: int
-    at: float
-    actor: str
-    added: int
-    removed: int

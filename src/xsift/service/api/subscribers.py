@@ -19,12 +19,12 @@ from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.api.security import OwnerUse
 from xsift.service.api.subscriptions import OWNER, checked_name
 from xsift.service.delivery.events import as_json, gap_event, match_events
-from xsift.service.delivery.outbox import Reader
+from xsift.service.delivery.outbox import SequenceReader
 from xsift.service.delivery.webhooks import new_secret, secret_bytes
 from xsift.service.store import deliveries, keys
 from xsift.service.store import subscribers as store
 from xsift.service.store import subscriptions as subscriptions_store
-from xsift.service.store.deliveries import Delivery
+from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.numbers import delivery_id, parse_delivery_id
 from xsift.service.store.schema import subscribers as table
 
@@ -192,7 +192,7 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, row: Row[Any], reader: Reader, use: OwnerUse, *, peek: bool) -> None:
+    def __init__(self, call: Call, row: Row[Any], reader: SequenceReader, use: OwnerUse, *, peek: bool) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._call, self._row, self._reader, self._use = call, row, reader, use
@@ -246,7 +246,7 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple[Row[Any], Reader, OwnerUse]:
+async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple[Row[Any], SequenceReader, OwnerUse]:
     use = call.gate.use(call.caller.owner)
     if use.streams >= call.parts.settings.limits.streams:
         raise Problem(429, "too-many-streams", f"{use.streams} streams are open", headers={"retry-after": "5"})
@@ -325,7 +325,7 @@ async def poll(call: Call) -> Response:
     return Response(b'{"deliveries":[' + body + b'],"dropped":%d}' % dropped, media_type="application/json")
 
 
-async def _poll(call: Call, reader: Reader, wait: int, most: int) -> list[Delivery]:
+async def _poll(call: Call, reader: SequenceReader, wait: int, most: int) -> list[StoredDelivery]:
     """Waits for the first, then takes what is there."""
     gone = asyncio.create_task(_until_gone(call.request.receive))
     reading = asyncio.create_task(reader.next(wait or 0.5))
@@ -401,9 +401,9 @@ async def dead_letters(call: Call) -> Response:
     return json_response({"items": items, "next": None})
 
 
-def _delivery_of(row: Any) -> Delivery:
+def _delivery_of(row: Any) -> StoredDelivery:
     body = bytes(row.body or b"")
-    return Delivery(
+    return StoredDelivery(
         row.subscriber, row.place, row.document, row.at, bytes(row.content), row.whole, body, row.encoding
     )
 

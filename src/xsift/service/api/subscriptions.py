@@ -35,7 +35,7 @@ routes = Routes("subscriptions")
 IMPORT_ROWS = 1000  # rows of an import that are written in one piece: documents wait for no more than that
 MOST_ERRORS = 1000  # that an import's report names
 LONGEST_LINE = 256 << 10
-_LINE = TypeAdapter(models.Line)
+_LINE = TypeAdapter(models.ImportLine)
 OWNER = Parameter("owner", "For whom; for admins. Default: the caller.")
 
 
@@ -267,7 +267,7 @@ class _Import:
             self.version = max(self.version, result.version)
 
     def _parse(self, lines: list[tuple[int, bytes]]) -> dict[str, list[Subscription]]:
-        good: list[tuple[int, models.Line, str]] = []
+        good: list[tuple[int, models.ImportLine, str]] = []
         for number, line in lines:
             try:
                 parsed = _LINE.validate_json(line)

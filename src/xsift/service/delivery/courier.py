@@ -20,16 +20,16 @@ from sqlalchemy import Connection, update
 from sqlalchemy.exc import DBAPIError
 
 from xsift.errors import SubscriptionError, XsiftError
-from xsift.service.delivery.outbox import Outbox, Reader, Reads
+from xsift.service.delivery.outbox import Outbox, Reads, SequenceReader
 from xsift.service.metrics import Metrics
 from xsift.service.settings import Webhooks
 from xsift.service.store import deliveries as store
 from xsift.service.store import leases, subscribers
-from xsift.service.store.deliveries import Delivery
+from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.schema import subscribers as table
 from xsift.service.store.writer import Writer
 
-__all__ = ["Couriers", "Sender", "Verdict"]
+__all__ = ["Couriers", "SendVerdict", "Sender"]
 
 log = logging.getLogger("xsift.service.delivery")
 
@@ -41,7 +41,7 @@ LOOK_SECONDS = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SendVerdict:
     """What became of deliveries that were sent: how many were received, and why not the next."""
 
     done: int
@@ -60,7 +60,7 @@ class Sender(Protocol):
 
     kind: str
 
-    async def send(self, subscriber: Any, deliveries: list[Delivery]) -> Verdict: ...
+    async def send(self, subscriber: Any, deliveries: list[StoredDelivery]) -> SendVerdict: ...
 
     async def close(self) -> None: ...
 
@@ -152,11 +152,11 @@ class Couriers:
                         task.cancel()
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def send_once(self, subscriber: Any, delivery: Delivery) -> Verdict:
+    async def send_once(self, subscriber: Any, delivery: StoredDelivery) -> SendVerdict:
         """Sends one delivery out of its turn: a dead letter that somebody wants to be tried again."""
         sender = self._senders.get(subscriber.kind)
         if sender is None:
-            return Verdict(0, reason=f"this server does not send to {subscriber.kind}")
+            return SendVerdict(0, reason=f"this server does not send to {subscriber.kind}")
         return await sender.send(subscriber, [delivery])
 
     # One courier
@@ -172,10 +172,10 @@ class Couriers:
         finally:
             reader.close()
 
-    async def _send_all(self, row: Any, sender: Sender, reader: Reader) -> None:
+    async def _send_all(self, row: Any, sender: Sender, reader: SequenceReader) -> None:
         attempts, retry_at = row.attempts, row.retry_at
         noted = sent = reader.place
-        pending: list[Delivery] = []
+        pending: list[StoredDelivery] = []
         try:
             while True:
                 await asyncio.sleep(max(0.0, retry_at - time.time()))
@@ -212,7 +212,7 @@ class Couriers:
                 await asyncio.shield(self._acknowledge(row.number, sent))
 
     async def _failed(
-        self, row: Any, sender: Sender, delivery: Delivery, attempts: int, verdict: Verdict
+        self, row: Any, sender: Sender, delivery: StoredDelivery, attempts: int, verdict: SendVerdict
     ) -> tuple[int, float]:
         """Notes a failure; returns the attempts so far and when to try again; no attempts if it was given up."""
         if verdict.counts:

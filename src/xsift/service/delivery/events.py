@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pydantic_core import to_json
 
-from xsift.service.store.deliveries import Delivery
+from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.numbers import delivery_id
 
 __all__ = ["as_json", "gap_event", "match_events"]
@@ -16,7 +16,7 @@ __all__ = ["as_json", "gap_event", "match_events"]
 DECLARED = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)""")
 
 
-def as_json(delivery: Delivery, subscriber: str) -> bytes:
+def as_json(delivery: StoredDelivery, subscriber: str) -> bytes:
     """A JSON object: id, subscriber, document, matches, and the document's text if that is delivered."""
     start = b'{"id":"%s","subscriber":%s,' % (
         delivery_id(delivery.subscriber, delivery.place).encode(),
@@ -25,7 +25,7 @@ def as_json(delivery: Delivery, subscriber: str) -> bytes:
     return start + delivery.content + (_body(delivery) if delivery.whole else b"") + b"}"
 
 
-def _body(delivery: Delivery) -> bytes:
+def _body(delivery: StoredDelivery) -> bytes:
     """The document as text; bytes that are no text in the encoding that they declare go as base64."""
     try:
         return b',"xml":' + to_json(delivery.body.decode(delivery.encoding or _encoding(delivery.body)))
@@ -40,7 +40,7 @@ def _encoding(body: bytes) -> str:
     return "utf-8-sig" if declared is None else declared[1].decode()
 
 
-def match_events(deliveries: Iterable[Delivery], subscriber: str) -> bytes:
+def match_events(deliveries: Iterable[StoredDelivery], subscriber: str) -> bytes:
     """Server-sent events: JSON has no line breaks, so each is one line of data."""
     return b"".join(
         b"id: %d-%d\nevent: match\ndata: %s\n\n" % (item.subscriber, item.place, as_json(item, subscriber))

@@ -8,10 +8,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from xsift.errors import XsiftError
-from xsift.service.delivery.courier import Verdict
+from xsift.service.delivery.courier import SendVerdict
 from xsift.service.delivery.events import as_json
 from xsift.service.settings import Kafka
-from xsift.service.store.deliveries import Delivery
+from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.numbers import delivery_id
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class KafkaSender:
         while not self._closed:
             self._connected().poll(0.1)
 
-    async def send(self, subscriber: Any, deliveries: list[Delivery]) -> Verdict:
+    async def send(self, subscriber: Any, deliveries: list[StoredDelivery]) -> SendVerdict:
         """Sends all of them; those before the first that failed count as received."""
         loop = asyncio.get_running_loop()
         producer = self._connected()
@@ -90,10 +90,10 @@ class KafkaSender:
             elif failure is None:
                 failure = outcome
         if failure is None:
-            return Verdict(done)
+            return SendVerdict(done)
         cause = failure.args[0] if isinstance(failure, Exception) and failure.args else failure
         name = cause.name() if hasattr(cause, "name") else ""
-        return Verdict(done, reason=str(failure), hopeless=name.lstrip("_") in HOPELESS)
+        return SendVerdict(done, reason=str(failure), hopeless=name.lstrip("_") in HOPELESS)
 
     async def close(self) -> None:
         self._closed = True

@@ -19,10 +19,10 @@ from sqlalchemy import Connection, select
 
 from xsift.service.store import deliveries as store
 from xsift.service.store.database import Database
-from xsift.service.store.deliveries import Delivery
+from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.schema import subscribers
 
-__all__ = ["Outbox", "Reader", "Reads"]
+__all__ = ["Outbox", "Reads", "SequenceReader"]
 
 Result = TypeVar("Result")
 
@@ -58,9 +58,9 @@ class _Channel:
 
     def __init__(self, last: int) -> None:
         self.last = last
-        self.tail: deque[Delivery] = deque()
+        self.tail: deque[StoredDelivery] = deque()
         self.size = 0
-        self.readers: set[Reader] = set()
+        self.readers: set[SequenceReader] = set()
 
 
 class Outbox:
@@ -87,13 +87,13 @@ class Outbox:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watch
 
-    def committed(self, made: list[Delivery]) -> None:
+    def committed(self, made: list[StoredDelivery]) -> None:
         """From the writer's thread: these are durable."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: readers find them after the next start
                 self._loop.call_soon_threadsafe(self._arrived, made)
 
-    def _arrived(self, made: list[Delivery]) -> None:
+    def _arrived(self, made: list[StoredDelivery]) -> None:
         touched: set[int] = set()
         for delivery in made:
             touched.add(delivery.subscriber)
@@ -105,7 +105,7 @@ class Outbox:
                 reader.changed.set()
         self.on_arrival(touched)
 
-    def _append(self, channel: _Channel, delivery: Delivery) -> None:
+    def _append(self, channel: _Channel, delivery: StoredDelivery) -> None:
         if channel.tail and channel.tail[-1].place + 1 != delivery.place:
             self._forget(channel)  # another server made one in between
         channel.tail.append(delivery)
@@ -123,12 +123,12 @@ class Outbox:
         channel.size = 0
         channel.tail.clear()
 
-    async def attach(self, subscriber: int, after: int) -> Reader:
+    async def attach(self, subscriber: int, after: int) -> SequenceReader:
         """A reader of what comes after a place. Close it."""
         channel = self._channels.get(subscriber)
         if channel is None:
             channel = self._channels[subscriber] = _Channel(0)
-        reader = Reader(self, subscriber, after, channel)
+        reader = SequenceReader(self, subscriber, after, channel)
         channel.readers.add(reader)
         # What is made from now on arrives in the channel; what was made before is in the store.
         query = select(subscribers.c.last_place).where(subscribers.c.number == subscriber)
@@ -140,7 +140,7 @@ class Outbox:
         channel.last = max(channel.last, int(last or 0))
         return reader
 
-    def detach(self, reader: Reader) -> None:
+    def detach(self, reader: SequenceReader) -> None:
         channel = self._channels.get(reader.subscriber)
         if channel is not None:
             channel.readers.discard(reader)
@@ -161,7 +161,7 @@ class Outbox:
                 reader.closed = True
                 reader.changed.set()
 
-    async def read_store(self, subscriber: int, after: int) -> list[Delivery]:
+    async def read_store(self, subscriber: int, after: int) -> list[StoredDelivery]:
         return await self._reads.run(lambda connection: store.read(connection, subscriber, after, PAGE))
 
     async def _watch_others(self) -> None:
@@ -187,11 +187,11 @@ def _last_places(connection: Connection, numbers: Sequence[int]) -> list[Any]:
     return found
 
 
-def _size(delivery: Delivery) -> int:
+def _size(delivery: StoredDelivery) -> int:
     return len(delivery.content) + len(delivery.body) + 200
 
 
-class Reader:
+class SequenceReader:
     """Reads a subscriber's sequence from a place on."""
 
     def __init__(self, outbox: Outbox, subscriber: int, after: int, channel: _Channel) -> None:
@@ -204,7 +204,7 @@ class Reader:
         self.dropped: tuple[int, int] | None = None
         """The first and last place of what was dropped before the deliveries that `next` returned."""
 
-    async def next(self, timeout: float | None = None) -> list[Delivery]:
+    async def next(self, timeout: float | None = None) -> list[StoredDelivery]:
         """The next deliveries, one or more; none if the time is over or the server stops."""
         try:
             async with asyncio.timeout(timeout):
@@ -212,7 +212,7 @@ class Reader:
         except TimeoutError:
             return []
 
-    async def _next(self) -> list[Delivery]:
+    async def _next(self) -> list[StoredDelivery]:
         while not self.closed:
             self.changed.clear()
             found = self.available()
@@ -232,7 +232,7 @@ class Reader:
         """Whether there is nothing to read at the moment."""
         return self._channel.last <= self.place
 
-    def available(self) -> list[Delivery]:
+    def available(self) -> list[StoredDelivery]:
         """What comes next, as far as it is in memory."""
         tail = self._channel.tail
         if not tail or not tail[0].place <= self.place + 1 <= tail[-1].place:

@@ -24,11 +24,11 @@ import httpx
 
 from xsift.errors import XsiftError
 from xsift.service.delivery.addresses import Addresses, guarded_transport
-from xsift.service.delivery.courier import Verdict
+from xsift.service.delivery.courier import SendVerdict
 from xsift.service.delivery.events import as_json
 from xsift.service.metrics import Metrics
 from xsift.service.settings import Webhooks
-from xsift.service.store.deliveries import Delivery
+from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.numbers import delivery_id
 
 __all__ = ["Breaker", "WebhookSender", "new_secret", "sign"]
@@ -114,13 +114,13 @@ class WebhookSender:
             )
         await self.addresses.resolve(parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80))
 
-    async def send(self, subscriber: Any, deliveries: list[Delivery]) -> Verdict:
+    async def send(self, subscriber: Any, deliveries: list[StoredDelivery]) -> SendVerdict:
         """Sends the first of the deliveries."""
         url = httpx.URL(subscriber.target["url"])
         breaker = self._breakers.setdefault(f"{url.scheme}://{url.netloc.decode()}", Breaker())
         pause = breaker.wait(time.monotonic())
         if pause:
-            return Verdict(
+            return SendVerdict(
                 0, reason=f"{url.host} has failed {breaker.failures} times in a row", retry_after=pause, counts=False
             )
         async with self._limit:
@@ -135,7 +135,7 @@ class WebhookSender:
             self._breakers = {key: other for key, other in self._breakers.items() if other.failures}
         return verdict
 
-    async def send_one(self, subscriber: Any, delivery: Delivery) -> Verdict:
+    async def send_one(self, subscriber: Any, delivery: StoredDelivery) -> SendVerdict:
         """One request, whatever the breaker says."""
         body = as_json(delivery, subscriber.id)
         id, now = delivery_id(delivery.subscriber, delivery.place), int(time.time())
@@ -156,9 +156,9 @@ class WebhookSender:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            return Verdict(0, reason=f"no answer in {self._settings.timeout_seconds:g} seconds")
+            return SendVerdict(0, reason=f"no answer in {self._settings.timeout_seconds:g} seconds")
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            return Verdict(0, reason=f"{type(error).__name__}: {error}"[:500])
+            return SendVerdict(0, reason=f"{type(error).__name__}: {error}"[:500])
         return _verdict(response.status_code, response.headers, answer)
 
 
@@ -171,14 +171,14 @@ async def _beginning(response: httpx.Response) -> bytes:
     return read[:MOST_OF_ANSWER]
 
 
-def _verdict(status: int, headers: Mapping[str, str], answer: bytes) -> Verdict:
+def _verdict(status: int, headers: Mapping[str, str], answer: bytes) -> SendVerdict:
     if 200 <= status < 300:
-        return Verdict(1)
+        return SendVerdict(1)
     if status == 410:
-        return Verdict(0, reason="it answered 410: it wants no more", ends=True)
+        return SendVerdict(0, reason="it answered 410: it wants no more", ends=True)
     said = answer[:200].decode("utf-8", "replace").strip()
     reason = f"it answered {status}" + (" (redirects are not followed)" if 300 <= status < 400 else "")
-    return Verdict(0, reason=f"{reason}: {said}" if said else reason, retry_after=_retry_after(headers))
+    return SendVerdict(0, reason=f"{reason}: {said}" if said else reason, retry_after=_retry_after(headers))
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

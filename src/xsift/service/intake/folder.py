@@ -16,7 +16,7 @@ from pathlib import Path
 
 from xsift.errors import XsiftError
 from xsift.service.publishing import Incoming, Publisher
-from xsift.service.settings import Folder
+from xsift.service.settings import FolderSettings
 
 __all__ = ["FolderIntake"]
 
@@ -28,7 +28,7 @@ TOGETHER = 64
 class FolderIntake:
     """Watches a folder, on a thread of its own."""
 
-    def __init__(self, settings: Folder, publisher: Publisher, largest: int) -> None:
+    def __init__(self, settings: FolderSettings, publisher: Publisher, largest: int) -> None:
         self._settings = settings
         self._publisher = publisher
         self._largest = largest

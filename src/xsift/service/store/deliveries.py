@@ -23,9 +23,9 @@ from xsift.service.store.schema import deliveries as table
 
 __all__ = [
     "Broken",
-    "Delivery",
     "Outcome",
     "Publication",
+    "StoredDelivery",
     "acknowledge",
     "bury",
     "crowded",
@@ -41,7 +41,7 @@ PAGE_BYTES = 8 << 20  # that are read of deliveries at a time, or one that is la
 
 
 @dataclass(slots=True)
-class Delivery:
+class StoredDelivery:
     """What one subscriber is told of one document."""
 
     subscriber: int
@@ -83,7 +83,7 @@ class Publication:
     answer: Any = None
     replayed: bool = False
     error: XsiftError | None = None
-    made: list[Delivery] = field(default_factory=list)
+    made: list[StoredDelivery] = field(default_factory=list)
 
     def digest(self) -> bytes:
         digest = hashlib.sha256()
@@ -229,7 +229,7 @@ def _make_deliveries(connection: Connection, publications: list[Publication], no
                 if subscriber not in places:
                     continue  # it was removed, or has ended, since the document was matched
                 places[subscriber] += 1
-                delivery = Delivery(subscriber, places[subscriber], outcome.number, now, content, whole)
+                delivery = StoredDelivery(subscriber, places[subscriber], outcome.number, now, content, whole)
                 if whole:
                     delivery.body, delivery.encoding = outcome.body, outcome.encoding
                 publication.made.append(delivery)
@@ -240,7 +240,7 @@ def _make_deliveries(connection: Connection, publications: list[Publication], no
 DELIVERY_COLUMNS = ("subscriber", "place", "document", "at", "whole", "content")
 
 
-def _row(delivery: Delivery) -> tuple[Any, ...]:
+def _row(delivery: StoredDelivery) -> tuple[Any, ...]:
     return (
         delivery.subscriber,
         delivery.place,
@@ -309,7 +309,7 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 # Reading
 
 
-def read(connection: Connection, subscriber: int, after: int, most: int) -> list[Delivery]:
+def read(connection: Connection, subscriber: int, after: int, most: int) -> list[StoredDelivery]:
     """The deliveries to a subscriber after a place, in order; fewer if they are large."""
     source = table.outerjoin(documents, table.c.document == documents.c.number)
     wanted = (table.c.subscriber == subscriber, table.c.place > after)
@@ -325,7 +325,7 @@ def read(connection: Connection, subscriber: int, after: int, most: int) -> list
     body = case((table.c.whole, documents.c.body), else_=None).label("body")
     query = select(table, body, documents.c.encoding).select_from(source)
     return [
-        Delivery(
+        StoredDelivery(
             row.subscriber,
             row.place,
             row.document,
@@ -429,7 +429,7 @@ def drop_beyond_backlog(
     return dropped, left
 
 
-def bury(connection: Connection, delivery: Delivery, attempts: int, reason: str) -> None:
+def bury(connection: Connection, delivery: StoredDelivery, attempts: int, reason: str) -> None:
     """Makes a delivery that cannot be made a dead letter, and goes on to the next."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     row = dict(zip(DELIVERY_COLUMNS, _row(delivery), strict=True))
