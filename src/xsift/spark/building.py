@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "Built",
+    "BuiltParts",
     "build_parts",
     "distinct_expressions",
     "expression_rows",
@@ -56,7 +56,7 @@ BUILT = (
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltParts:
     """The parts of a set, as they lie on storage."""
 
     parts: tuple[Part, ...]
@@ -93,7 +93,7 @@ def build_parts(
     options: MatcherOptions,
     errors: str,
     incremental: bool,
-) -> Built:
+) -> BuiltParts:
     """Compiles rows (see expression_rows) into so many parts. `part` gives the number of each row's part; rows with
     equal expressions must have the same. Raises the first error there is unless `errors` is "collect". With
     `incremental` parts that the manifest has with the same rows are taken from there."""
@@ -113,7 +113,7 @@ def build_parts(
     failed = [_error_of(told) for entry in entries for told in json.loads(entry["told"])]
     if failed and errors != "collect":
         raise failed[0][1]
-    return Built(
+    return BuiltParts(
         tuple(_part_of(entry) for entry in entries),
         sum(entry["subscriptions"] for entry in entries),
         sum(entry["expressions"] for entry in entries),
@@ -128,7 +128,7 @@ def _part_of(entry: Mapping[str, Any]) -> Part:
     return Part(entry["name"], size_bytes, subscribers=entry["subscribers"])
 
 
-def note_manifest(folder: IndexFolder, built: Built, keys: Mapping[int, Sequence[str]] | None = None) -> None:
+def note_manifest(folder: IndexFolder, built: BuiltParts, keys: Mapping[int, Sequence[str]] | None = None) -> None:
     """Writes what was built: of each part its files, their bytes (their names are their digests), and the keys of
     which a document must have one to match anything in it; none if every document must visit it."""
     parts = [{**entry, "keys": list((keys or {}).get(entry["part"], ()))} for entry in built.entries]

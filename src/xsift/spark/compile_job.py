@@ -21,7 +21,7 @@ from pyspark.sql.utils import is_remote
 from xsift.errors import SubscriptionError
 from xsift.matching import MatcherOptions
 from xsift.spark.building import (
-    Built,
+    BuiltParts,
     build_parts,
     distinct_expressions,
     expression_rows,
@@ -61,7 +61,7 @@ class CompileJob:
 
     def run(
         self, subscriptions: DataFrame, shards: int | None, budget_bytes: int, sample: Sample
-    ) -> tuple[Built, Router | None, bool]:
+    ) -> tuple[BuiltParts, Router | None, bool]:
         """What was built, the router if expressions are routed, and whether it is more than a machine may hold."""
         rows = expression_rows(subscriptions)
         check_ids(rows)
@@ -76,7 +76,7 @@ class CompileJob:
         note_manifest(self.folder, built)
         return (built if built.parts else replace(built, parts=(self._empty(),))), None, False
 
-    def _routed(self, rows: DataFrame, shards: int, tasks: int, sample: Sample) -> tuple[Built, Router]:
+    def _routed(self, rows: DataFrame, shards: int, tasks: int, sample: Sample) -> tuple[BuiltParts, Router]:
         documents = sample() if callable(sample) else sample
         routes = plan_routes(
             rows,
@@ -93,7 +93,7 @@ class CompileJob:
         parts = [there.get(number) or self._empty() for number in range(routes.parts)]
         return replace(built, parts=tuple(parts)), routes.router
 
-    def _built(self, rows: DataFrame, part: Column, parts: int) -> Built:
+    def _built(self, rows: DataFrame, part: Column, parts: int) -> BuiltParts:
         return build_parts(
             rows,
             part,

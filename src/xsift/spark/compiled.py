@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.matching import Matcher, MatcherOptions, Residuals, Subscriptions
-from xsift.spark.building import Built
+from xsift.spark.building import BuiltParts
 from xsift.spark.compile_job import CompileJob, storage_of
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.memory import node_memory_bytes
@@ -177,7 +177,7 @@ def _given(spark: SparkSession, subscriptions: Any, can_be_large: bool) -> tuple
     return subscriptions.select(*wanted), True
 
 
-def _compiled(job: CompileJob, built: Built, router: Router | None, sharded: bool) -> Compiled:
+def _compiled(job: CompileJob, built: BuiltParts, router: Router | None, sharded: bool) -> Compiled:
     sizes = [part.size_bytes for part in built.parts]
     return Compiled(
         built.parts,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from xsift.matching import Matcher, Subscriptions
 
-__all__ = ["Routes", "plan_routes"]
+__all__ = ["ShardRoutes", "plan_routes"]
 
 MOST_KEYS = 200_000  # that the driver and every worker hold; with more, attribute values are no keys
 SAMPLE_EXPRESSIONS = 50_000
@@ -41,7 +41,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Routes:
+class ShardRoutes:
     """The rows with their key, the part of each key, and the router."""
 
     rows: DataFrame
@@ -61,7 +61,7 @@ def plan_routes(
     namespaces: Mapping[str, str],
     options: MatcherOptions,
     tasks: int,
-) -> Routes:
+) -> ShardRoutes:
     """Decides the parts of a set, in about `shards` of them. `sample` are some documents."""
     some = options.subscriptions(namespaces)
     some.add_many(
@@ -92,7 +92,7 @@ def plan_routes(
     for key, parts in slots.items():
         for number in set(parts):
             of_part.setdefault(number, []).append(key)
-    return Routes(part[0], part[1], routed + always, router, of_part)
+    return ShardRoutes(part[0], part[1], routed + always, router, of_part)
 
 
 def names_tell(some: Subscriptions, sample: pa.Array) -> bool:
