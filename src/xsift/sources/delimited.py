@@ -15,14 +15,14 @@ from itertools import chain
 
 from xsift.sources.compression import ByteStream, chunks_of
 
-__all__ = ["Row", "read_rows"]
+__all__ = ["DelimitedRow", "read_rows"]
 
 LINE_LIMIT_BYTES = 1 << 20  # of a line, and of a quoted cell over several lines
 REPLACED = "\ufffd".encode()
 
 
 @dataclass(slots=True)
-class Row:
+class DelimitedRow:
     """A row: its line, counted from 1, its cells; or what is wrong with it. `comment` says that it begins with #."""
 
     line: int
@@ -33,48 +33,48 @@ class Row:
     """The line as it stands, of the first row and of those with a fault."""
 
 
-def read_rows(file: ByteStream, delimiter: str) -> Iterator[Row]:
+def read_rows(file: ByteStream, delimiter: str) -> Iterator[DelimitedRow]:
     """All rows but empty ones. With a comma or a semicolon as delimiter, cells may be quoted."""
     lines = _Lines(file)
     while (found := lines.next()) is not None:
         number, line = found
         if line is None:
-            yield Row(number, [], f"it is longer than {LINE_LIMIT_BYTES:,} bytes, or not in UTF-8")
+            yield DelimitedRow(number, [], f"it is longer than {LINE_LIMIT_BYTES:,} bytes, or not in UTF-8")
         elif not line.strip():
             continue
         elif line.startswith("#"):
-            yield Row(number, [], comment=True)
+            yield DelimitedRow(number, [], comment=True)
         elif delimiter == "\t":
-            yield Row(number, line.split("\t"), text=line)
+            yield DelimitedRow(number, line.split("\t"), text=line)
         else:
             yield _quoted_row(number, line, delimiter, lines)
 
 
-def _quoted_row(number: int, line: str, delimiter: str, lines: _Lines) -> Row:
+def _quoted_row(number: int, line: str, delimiter: str, lines: _Lines) -> DelimitedRow:
     """A row that begins with this line, and takes as many more as its quotes enclose."""
     record, more = line, 0
     while True:
         try:
             cells = next(csv.reader([record], delimiter=delimiter, strict=True))
             lines.take(more)
-            return Row(number, cells, text=line)
+            return DelimitedRow(number, cells, text=line)
         except csv.Error as error:
             fault = str(error)
         except StopIteration:
-            return Row(number, [], "it is empty", text=line)
+            return DelimitedRow(number, [], "it is empty", text=line)
         if "unexpected end of data" not in fault or len(record) > LINE_LIMIT_BYTES:
             # A quote is out of place in what was joined: the first line alone is at fault.
-            return Row(number, [], _spoken(fault, more), text=line)
+            return DelimitedRow(number, [], _spoken(fault, more), text=line)
         while True:  # until the next line with a quote: the others cannot end it
             following = lines.ahead(more)
             if following is None:
-                return Row(number, [], _spoken(fault, more), text=line)
+                return DelimitedRow(number, [], _spoken(fault, more), text=line)
             more += 1
             record += "\n" + following
             if '"' in following:
                 break
             if len(record) > LINE_LIMIT_BYTES:
-                return Row(number, [], _spoken("unexpected end of data", more), text=line)
+                return DelimitedRow(number, [], _spoken("unexpected end of data", more), text=line)
 
 
 def _spoken(fault: str, more: int) -> str:

@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 from xsift.errors import SubscriptionError, XsiftError
 from xsift.sources.compression import open_plain, plain_name, reason_of
-from xsift.sources.delimited import Row, read_rows
+from xsift.sources.delimited import DelimitedRow, read_rows
 from xsift.sources.namespaces import combined, namespaces_in_value
 from xsift.sources.pieces import TOO_LONG, WAIT, split_stream
 
@@ -299,7 +299,7 @@ PLAIN = FileColumns(list(COLUMNS), list(COLUMNS))
 # TSV and CSV
 
 
-def _take_delimited(builder: _Builder, rows: Iterator[Row], plain: str) -> None:
+def _take_delimited(builder: _Builder, rows: Iterator[DelimitedRow], plain: str) -> None:
     header: FileColumns | None = None
     for row in rows:
         if row.comment:
@@ -325,7 +325,7 @@ def _take_delimited_by(builder: _Builder, after: int, delimiter: str, header: Fi
                 _take_row(builder, row, header, delimiter != "\t")
 
 
-def _first_row(row: Row, plain: str, name: str) -> tuple[FileColumns, str | None]:
+def _first_row(row: DelimitedRow, plain: str, name: str) -> tuple[FileColumns, str | None]:
     """The columns, if the first row names them; and their delimiter, if that is another than expected."""
     for delimiter in (None, "\t", ",", ";"):
         cells = row.cells if delimiter is None else row.text.split(delimiter)
@@ -345,7 +345,7 @@ def _first_row(row: Row, plain: str, name: str) -> tuple[FileColumns, str | None
     return PLAIN, None
 
 
-def _take_row(builder: _Builder, row: Row, header: FileColumns, quoted: bool) -> None:
+def _take_row(builder: _Builder, row: DelimitedRow, header: FileColumns, quoted: bool) -> None:
     if row.fault:
         builder.bad_row(row.line, row.fault)
         return
