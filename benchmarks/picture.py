@@ -24,7 +24,7 @@ from benchmarks.measuring import machine, median, table
 from benchmarks.sift import distinct, documents_of, subscriptions_of
 from xsift.experiments.programs import YFILTER, why_missing
 from xsift.experiments.workloads import Texts, prepare
-from xsift.experiments.yfilter import YFilter
+from xsift.experiments.yfilter import AuthorsYFilter
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 SIZES = (10, 100, 1_000, 10_000, 100_000)
@@ -107,7 +107,7 @@ def _loop(documents: list[bytes], texts: list[str], answers: list[list[int]]) ->
 def _yfilter(documents: list[bytes], texts: list[str], answers: list[list[int]]) -> float:
     """Its times of parsing and of filtering, added up."""
     prepared = prepare(Texts(documents, texts), ordered=False)
-    program = YFilter(prepared)
+    program = AuthorsYFilter(prepared)
     try:
         program.build()
         taken: list[float] = []
@@ -127,7 +127,7 @@ def _yfilter(documents: list[bytes], texts: list[str], answers: list[list[int]])
         program.close()
 
 
-def _cpu(program: YFilter) -> float:
+def _cpu(program: AuthorsYFilter) -> float:
     clock = program.take_clock()
     assert clock is not None
     return clock.cpu_seconds

@@ -29,7 +29,7 @@ from xsift.document import DocumentIndex, Reader
 from xsift.experiments.programs import YFILTER, why_missing
 from xsift.experiments.subjects import Refused
 from xsift.experiments.workloads import Texts, prepare
-from xsift.experiments.yfilter import YFilter
+from xsift.experiments.yfilter import AuthorsYFilter
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 
 ENGINES = ("yfilter", "xtrie", "afilter", "ifist", "predicate", "indexfilter", "bfilter", "sift")
@@ -239,7 +239,7 @@ def _beside_yfilter(scale: float) -> None:
     for title, (number, parameters) in PEER_WORKLOADS.items():
         texts = distinct("nitf", int(number * scale), **parameters)
         matcher = subscriptions_of(texts).matcher("sift")
-        program = YFilter(prepare(Texts(documents, texts), ordered=False))
+        program = AuthorsYFilter(prepare(Texts(documents, texts), ordered=False))
         try:
             program.build()
             theirs, ours, matches = [], [], 0.0
@@ -260,7 +260,7 @@ def _beside_yfilter(scale: float) -> None:
     table(["", "matches", "YFilter 1.0", "sift", "times"], rows)
 
 
-def _yfilter_seconds(program: YFilter, number: int) -> float:
+def _yfilter_seconds(program: AuthorsYFilter, number: int) -> float:
     """CPU seconds of its thread for all documents, each parsed and filtered."""
     seconds = 0.0
     for document in range(number):

@@ -17,7 +17,7 @@ from xsift.engines import create
 from xsift.experiments.programs import YFILTER, why_missing
 from xsift.experiments.subjects import Refused
 from xsift.experiments.workloads import Prepared, Texts, prepare
-from xsift.experiments.yfilter import YFilter
+from xsift.experiments.yfilter import AuthorsYFilter
 
 ENGINES = ("yfilter", "xfilter", "afilter", "predicate", "indexfilter", "bfilter", "sift")
 DTDS = ("nitf", "auction", "treebank")
@@ -106,7 +106,7 @@ def _timed(ways: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 def _yfilter_1_0(prepared: Prepared, answers: list[list[int]]) -> tuple[float, float]:
     """CPU seconds a document of filtering and of parsing, once it is warm."""
-    program = YFilter(prepared)
+    program = AuthorsYFilter(prepared)
     try:
         program.build()
         filtering: list[float] = []

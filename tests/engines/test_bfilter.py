@@ -13,7 +13,7 @@ from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, random_element, random_twig
 from xsift.document.events import RecordedEvents
 from xsift.engines.bfilter.engine import BFilter
-from xsift.engines.bfilter.trace import Snapshot
+from xsift.engines.bfilter.trace import StackSnapshot
 from xsift.engines.reference import Evaluation, Tree
 from xsift.errors import EngineError
 from xsift.xpath import patterns
@@ -43,9 +43,9 @@ class Bench:
         matched: list[int] = self.engine.match(self.document(xml)).tolist()
         return matched
 
-    def trace(self, xml: str) -> dict[str, Snapshot]:
+    def trace(self, xml: str) -> dict[str, StackSnapshot]:
         """The stacks after each event; a repeated event has its number behind it."""
-        found: dict[str, Snapshot] = {}
+        found: dict[str, StackSnapshot] = {}
         for snapshot in self.engine.trace(self.document(xml)):
             times = sum(event.split(" ")[0] == snapshot.event for event in found)
             found[f"{snapshot.event} {times + 1}" if times else snapshot.event] = snapshot

@@ -146,7 +146,7 @@ def test_it_warms_up_until_it_gets_no_faster(
     taken = iter([9, 5, 4, 4, 3, 3, 3, 100])
     asked = []
 
-    class Timed(yfilter.YFilter):
+    class Timed(yfilter.AuthorsYFilter):
         def __init__(self) -> None:
             self.prepared = type("", (), {"documents": [0]})()
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 import xsift
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import Loaded, add_subscription_options, load_matcher, plural, positive
-from xsift.cli.output import FORMATS, Result, Writer, open_writer, output_format
+from xsift.cli.output import FORMATS, Result, ResultWriter, open_writer, output_format
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Document
 from xsift.sources.documents import DocumentSources, Found
@@ -107,7 +107,11 @@ def _save(matcher: xsift.Matcher, path: str) -> None:
 
 
 def _match_all(
-    matcher: xsift.Matcher, sources: DocumentSources, writer: Writer, outcome: _Outcome, arguments: argparse.Namespace
+    matcher: xsift.Matcher,
+    sources: DocumentSources,
+    writer: ResultWriter,
+    outcome: _Outcome,
+    arguments: argparse.Namespace,
 ) -> None:
     """Matches batch by batch; after each, those who read the output can see it."""
     threads = arguments.threads

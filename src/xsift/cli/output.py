@@ -29,7 +29,7 @@ import pyarrow.parquet
 from xsift.errors import XsiftError
 from xsift.matching import Node
 
-__all__ = ["FORMATS", "Format", "Kind", "Result", "Writer", "open_writer", "output_format"]
+__all__ = ["FORMATS", "Format", "Kind", "Result", "ResultWriter", "open_writer", "output_format"]
 
 Kind = Literal["matches", "rows", "nodes"]
 Format = Literal["text", "csv", "jsonl", "parquet"]
@@ -75,7 +75,7 @@ class Result:
     failures: Mapping[str, XsiftError] = field(default_factory=dict)
 
 
-class Writer(Protocol):
+class ResultWriter(Protocol):
     """Takes results, one after the other."""
 
     def write(self, result: Result) -> None:
@@ -120,7 +120,7 @@ def _format_of(output: str) -> Format:
     )
 
 
-def open_writer(kind: Kind, format: Format, output: str | None) -> Writer:
+def open_writer(kind: Kind, format: Format, output: str | None) -> ResultWriter:
     """Opens the output. Raises XsiftError if it cannot be written."""
     try:
         if format == "parquet":

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from xsift.experiments.definition import LEAST_ROUNDS
-from xsift.experiments.plan import Plan, Point
+from xsift.experiments.plan import ExperimentPlan, Point
 
 __all__ = ["Estimate", "by_worth"]
 
@@ -62,7 +62,7 @@ class Estimate:
         return self.seconds_for(self.left)
 
 
-def by_worth(plan: Plan) -> list[str]:
+def by_worth(plan: ExperimentPlan) -> list[str]:
     """The figures to measure, those with the most claims a minute first; second workloads come last."""
     seconds: dict[str, float] = {}
     for point in plan.points:

@@ -11,11 +11,11 @@ from xsift.experiments.errors import ExperimentError
 from xsift.experiments.results import NOT_MEASURED, Results
 from xsift.experiments.store import Store
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["RunComparison", "compare"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """How the verdicts of two runs compare."""
 
     same: int
@@ -29,11 +29,11 @@ class Comparison:
         yield f"{self.same} verdicts the same, {len(self.different)} different, {self.in_one_only} in one run only"
 
 
-def compare(one: Path, other: Path) -> Comparison:
+def compare(one: Path, other: Path) -> RunComparison:
     """Compares two runs: folders that `run` wrote, or that `keep` did (results/NAME)."""
     first, second = _verdicts(one), _verdicts(other)
     both = [claim for claim in first if claim in second]
-    return Comparison(
+    return RunComparison(
         sum(first[claim] == second[claim] for claim in both),
         [(*claim, first[claim], second[claim]) for claim in both if first[claim] != second[claim]],
         len(first.keys() ^ second.keys()),

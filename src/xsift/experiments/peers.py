@@ -114,5 +114,5 @@ PEERS: dict[str, Callable[[Prepared], Subject]] = {
     "lxml-block": LxmlBlock,
     "lxml-xslt": LxmlXslt,
     "spark-xpath": spark_xpath.SparkXPath,
-    "yfilter-1.0": yfilter.YFilter,
+    "yfilter-1.0": yfilter.AuthorsYFilter,
 }

@@ -28,7 +28,7 @@ from xsift.experiments.second import overlaid
 from xsift.experiments.tables import nearest
 from xsift.experiments.workloads import check, is_ordered
 
-__all__ = ["Entry", "Plan", "Point", "make_plan", "scaled_sizes"]
+__all__ = ["Entry", "ExperimentPlan", "Point", "make_plan", "scaled_sizes"]
 
 FORMAT = 2  # of a stored point; another number makes all stored points be measured again
 FEWEST_DOCUMENTS = 5
@@ -112,7 +112,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """The points of an experiment that are to be measured, and the series that are left out."""
 
     experiment: Experiment
@@ -125,7 +125,7 @@ class Plan:
 
 def make_plan(
     experiment: Experiment, scale: float = 1.0, figures: Sequence[str] = (), minutes: float | None = None
-) -> Plan:
+) -> ExperimentPlan:
     """Works out every point of some figures, or of all, for so many minutes (by default, the experiment's).
 
     Raises ExperimentError if an engine, an option or a parameter does not exist.
@@ -148,7 +148,7 @@ def make_plan(
         else:
             with contextlib.suppress(ExperimentError):
                 others += _points(experiment, figure, scale, share, missing)
-    return Plan(experiment, scale, tuple(points), tuple(others), missing, left_out)
+    return ExperimentPlan(experiment, scale, tuple(points), tuple(others), missing, left_out)
 
 
 def _points(

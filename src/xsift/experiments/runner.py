@@ -24,10 +24,10 @@ from xsift.experiments.agreement import Arbiter, order_dependent
 from xsift.experiments.budget import Estimate, by_worth
 from xsift.experiments.definition import LEAST_ROUNDS
 from xsift.experiments.model import Experiment
-from xsift.experiments.plan import Entry, Plan, Point, make_plan
+from xsift.experiments.plan import Entry, ExperimentPlan, Point, make_plan
 from xsift.experiments.settling import Unsettled, joined, unsettled
 from xsift.experiments.store import Measured, Store
-from xsift.experiments.worker import Failed, Worker, available_share, give_back_memory
+from xsift.experiments.worker import Failed, SeriesWorker, available_share, give_back_memory
 from xsift.experiments.workloads import Prepared, Texts, prepare, texts
 
 __all__ = ["Estimate", "Progress", "measure", "run"]
@@ -69,7 +69,7 @@ def run(
     fresh: bool = False,
     budget: float | None = None,
     progress: Progress | None = None,
-) -> Plan:
+) -> ExperimentPlan:
     """Measures all points of an experiment, or of some figures, that the store does not have yet.
 
     With a budget, in minutes, it measures as many figures as fit. Then, until the budget or the experiment's own
@@ -108,11 +108,11 @@ def run(
     return plan
 
 
-def _in_order(plan: Plan) -> list[str]:
+def _in_order(plan: ExperimentPlan) -> list[str]:
     return list(dict.fromkeys(point.figure.id for point in plan.points))
 
 
-def _settle(plan: Plan, store: Store, deadline: float, progress: Progress) -> None:
+def _settle(plan: ExperimentPlan, store: Store, deadline: float, progress: Progress) -> None:
     """More rounds at the points on which an open verdict hangs, until none is open or the time is up."""
     tried: set[tuple[str, int]] = set()  # a point whose series failed this time has no more rounds than before
     while True:
@@ -132,13 +132,13 @@ def _rounds(one: Unsettled) -> int:
     return one.measured.rounds(one.labels)
 
 
-def _stored(plan: Plan, store: Store) -> dict[str, Measured]:
+def _stored(plan: ExperimentPlan, store: Store) -> dict[str, Measured]:
     """The points that need not be measured. One at which everything failed is tried again."""
     found = ((point.key, store.point(point.key)) for point in plan.points)
     return {key: measured for key, measured in found if measured and (measured.records or not measured.failures)}
 
 
-def _note(plan: Plan, store: Store, left_out: Mapping[str, str], finished: bool) -> None:
+def _note(plan: ExperimentPlan, store: Store, left_out: Mapping[str, str], finished: bool) -> None:
     run = {
         "experiment": plan.experiment.name,
         "scale": plan.scale,
@@ -204,7 +204,7 @@ class _Measurement:
             self._drop_order_dependent()
         give_back_memory()
         while waiting:
-            workers: list[Worker] = []
+            workers: list[SeriesWorker] = []
             try:
                 while waiting and (not workers or available_share() > CROWDED):
                     workers += self._answered(waiting.pop(0))
@@ -235,9 +235,9 @@ class _Measurement:
             self.failures[entry.label] = self.impossible[key[0]]
         return key in self.prepared
 
-    def _answered(self, entry: Entry) -> list[Worker]:
+    def _answered(self, entry: Entry) -> list[SeriesWorker]:
         """A worker that has built its index and answered every document; none if it failed."""
-        worker = Worker(entry, self.point, self.prepared[self._key(entry)], LIMIT_SECONDS)
+        worker = SeriesWorker(entry, self.point, self.prepared[self._key(entry)], LIMIT_SECONDS)
         try:
             self.tell(f"{entry.label}: building")
             worker.build()
@@ -251,7 +251,7 @@ class _Measurement:
             raise
         return [worker]
 
-    def _agreeing(self, workers: list[Worker]) -> list[Worker]:
+    def _agreeing(self, workers: list[SeriesWorker]) -> list[SeriesWorker]:
         """The workers whose answers are right. The others are closed and noted, also those measured before."""
         self.tell("comparing the answers")
         for arbiter in self.arbiters.values():
@@ -263,7 +263,7 @@ class _Measurement:
                 worker.close()
         return [worker for worker in workers if worker.entry.label not in self.failures]
 
-    def _time(self, workers: list[Worker]) -> None:
+    def _time(self, workers: list[SeriesWorker]) -> None:
         """Rounds, until each series has all of them or has had its share of the point's seconds."""
         budget = self.point.seconds / max(1, len(self.entries))
         spent = {worker.entry.label: 0.0 for worker in workers}
@@ -279,7 +279,7 @@ class _Measurement:
                 except Failed as failure:
                     self._fail(worker, str(failure))
 
-    def _collect(self, workers: list[Worker]) -> None:
+    def _collect(self, workers: list[SeriesWorker]) -> None:
         for worker in workers:
             if worker.entry.label in self.failures:
                 continue
@@ -289,7 +289,7 @@ class _Measurement:
             except Failed as failure:
                 self._fail(worker, str(failure))
 
-    def _fail(self, worker: Worker, reason: str) -> None:
+    def _fail(self, worker: SeriesWorker, reason: str) -> None:
         self.failures[worker.entry.label] = reason
         worker.close()
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xsift.experiments.plan import Plan, Point
+from xsift.experiments.plan import ExperimentPlan, Point
 from xsift.experiments.results import ENOUGH_ROUNDS, Results
 from xsift.experiments.store import Measured, Store
 
@@ -31,7 +31,7 @@ class Unsettled:
     seconds: float  # that it will take, from how long it took
 
 
-def unsettled(plan: Plan, store: Store) -> list[Unsettled]:
+def unsettled(plan: ExperimentPlan, store: Store) -> list[Unsettled]:
     """The points that more rounds may help, the quickest first."""
     labels: dict[str, set[str]] = {}
     for figure, verdict in Results.of(store).all_verdicts():

@@ -27,7 +27,7 @@ from xsift.experiments.plan import Entry, Point
 from xsift.experiments.subjects import Clock, Refused, Subject
 from xsift.experiments.workloads import Indices, Prepared
 
-__all__ = ["Failed", "Worker", "available_share", "give_back_memory"]
+__all__ = ["Failed", "SeriesWorker", "available_share", "give_back_memory"]
 
 SHORTEST_ROUND = 0.05  # seconds; matching few or small documents is repeated until it lasts this long
 SHORTEST_OTHER = 0.01  # seconds; likewise parsing and delivering, which no engine has to itself
@@ -43,7 +43,7 @@ class Failed(Exception):
     """A worker could not do what it was told. Its text says why."""
 
 
-class Worker:
+class SeriesWorker:
     """The parent's side of one worker."""
 
     def __init__(self, entry: Entry, point: Point, prepared: Prepared, limit_seconds: float) -> None:

@@ -20,7 +20,7 @@ from xsift.experiments import programs
 from xsift.experiments.subjects import Clock, Refused, Subject
 from xsift.experiments.workloads import Indices, Prepared
 
-__all__ = ["YFilter"]
+__all__ = ["AuthorsYFilter"]
 
 HEAP = "-Xmx6g"
 MOST_PATHS = 5  # in a query; YFilter 1.0 has an array of this size for them
@@ -29,7 +29,7 @@ GAIN = 0.97  # what a pass must take, of the best so far, to bring something
 LONGEST_WARM_UP = 60.0  # seconds
 
 
-class YFilter(Subject):
+class AuthorsYFilter(Subject):
     """The authors' program, in a process of its own."""
 
     def __init__(self, prepared: Prepared) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from xsift.document.events import EventSource, RecordedEvents
 from xsift.engines.base import Engine
 from xsift.engines.bfilter.index import QueryIndexTree
-from xsift.engines.bfilter.trace import Snapshot, SubQuery
+from xsift.engines.bfilter.trace import StackSnapshot, SubQuery
 from xsift.xpath.pattern import Pattern
 
 COUNTER_NAMES: tuple[str, ...]
@@ -16,7 +16,7 @@ class BFilter(Engine):
     def pattern(self, key: int) -> Pattern: ...
     def select(self, document: EventSource, key: int, output: int) -> list[int]: ...
     def sub_queries(self, key: int) -> list[SubQuery]: ...
-    def trace(self, document: RecordedEvents) -> Iterator[Snapshot]: ...
+    def trace(self, document: RecordedEvents) -> Iterator[StackSnapshot]: ...
     def watch(
         self, document: RecordedEvents
     ) -> Iterator[

@@ -244,7 +244,7 @@ cdef class BFilter(Filtering):
         return sub_queries(self.pattern(key), key)
 
     def trace(self, RecordedEvents document not None):
-        """The stacks after each tag of a document, as Figure 9 shows them: see trace.Snapshot."""
+        """The stacks after each tag of a document, as Figure 9 shows them: see trace.StackSnapshot."""
         return trace(self, document)
 
     @property

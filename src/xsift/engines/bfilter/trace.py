@@ -39,7 +39,7 @@ class SubQuery(NamedTuple):
     branches: tuple[Branch, ...]
 
 
-class Snapshot(NamedTuple):
+class StackSnapshot(NamedTuple):
     """The stacks after one event, the outermost element first."""
 
     event: str  # "<a>", "</a>", or a condition that holds
@@ -77,7 +77,7 @@ def sub_queries(pattern: Pattern, key: int) -> list[SubQuery]:
     return found
 
 
-def trace(engine: BFilter, document: RecordedEvents) -> Iterator[Snapshot]:
+def trace(engine: BFilter, document: RecordedEvents) -> Iterator[StackSnapshot]:
     """Runs a document through an engine `bfilter`, and yields what its stacks hold after each event."""
     symbols: Symbols | None = None
     rooted: dict[int, list[str]] = {}  # state -> the sub-queries rooted there
@@ -111,7 +111,7 @@ def trace(engine: BFilter, document: RecordedEvents) -> Iterator[Snapshot]:
             (names[element], sorted(name for state in row for name in rooted.get(state, [])))
             for element, row in zip(elements, states, strict=True)
         ]
-        yield Snapshot(
+        yield StackSnapshot(
             event,
             [names[element] for element in elements],
             [{paths[state] for state in row} for row in states],

@@ -11,7 +11,7 @@ its predicates, that are connected.
 
 The paper's terms here. *Predicate*, its four kinds and its *pid* `Predicate` and `PredicateKind` in
 index.pxd; *predicate index* (Figure 1) `PredicateIndex`; *publication*, *occurrence number*, *matching
-results R* `Publication`, `Occurrences`; *occurrence determination* (Figure 2) `Determination`; *XPE index* (Figure
+results R* `PathPublication`, `Occurrences`; *occurrence determination* (Figure 2) `Determination`; *XPE index* (Figure
 3), *prefix covering*, *access predicate* `XpeIndex`; *basic*, *basic-pc*, *basic-pc-ap* the values "basic", "pc" and
 "pc-ap" of the option `organisation` (literal.pyx).
 
@@ -54,7 +54,7 @@ from xsift.engines.predicate.expressions cimport Determination, XpeIndex
 from xsift.engines.predicate.literal cimport (
     ACCESS_PREDICATES, BASIC, TRIGGERED, Cluster, Expression, LiteralOrganisation,
 )
-from xsift.engines.predicate.index cimport EQUAL, Occurrences, Predicate, PredicateIndex, Publication
+from xsift.engines.predicate.index cimport EQUAL, Occurrences, PathPublication, Predicate, PredicateIndex
 from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t, uint32_t
 from xsift.xpath.pattern cimport DESCENDANT, Pattern
@@ -80,7 +80,7 @@ KINDS = ("absolute", "relative", "end-of-path", "length")
 
 
 cdef class PredicateScratch(PathScratch):
-    cdef Publication publication           # of the outermost open elements; match_pending adds the rest
+    cdef PathPublication publication       # of the outermost open elements; match_pending adds the rest
     cdef Determination determination
     cdef vector[symbol_t] names            # of the open elements, outermost first
     cdef vector[int32_t] labels            # by open element: the number of its label path (the names down to it)
@@ -97,7 +97,7 @@ cdef class PredicateScratch(PathScratch):
     cdef int64_t version                   # of the index that `literal` was made for
 
     def __cinit__(self, *args):
-        self.publication = Publication()
+        self.publication = PathPublication()
         self.determination = Determination()
         self.literal = LiteralOrganisation()
         self.version = -1
@@ -233,7 +233,7 @@ cdef class PredicateEngine(PathEngine):
 
     def publication(self, names, Symbols symbols not None):
         """A document path as tuples: ("length", n), then (tag, occurrence number, position) for tags in the index."""
-        cdef Publication publication = self._publish(names, symbols)
+        cdef PathPublication publication = self._publish(names, symbols)
         cdef size_t tag, i
         tuples = []
         for tag in range(publication.positions.size()):
@@ -243,7 +243,7 @@ cdef class PredicateEngine(PathEngine):
 
     def predicate_matches(self, names, Symbols symbols not None):
         """The predicates that a document path satisfies, each with its pairs of occurrence numbers (Table 1)."""
-        cdef Publication publication = self._publish(names, symbols)
+        cdef PathPublication publication = self._publish(names, symbols)
         cdef Occurrences entry
         cdef size_t pid
         matches = {}
@@ -278,7 +278,7 @@ cdef class PredicateEngine(PathEngine):
         return listed
 
     def _publish(self, names, Symbols symbols):
-        cdef Publication publication = Publication()
+        cdef PathPublication publication = PathPublication()
         self.index.prepare(publication)
         for name in names:
             self.index.match_element(publication, symbols.element(name))

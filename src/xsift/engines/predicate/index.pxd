@@ -30,7 +30,7 @@ cdef struct Occurrences:
     int32_t second
 
 
-cdef class Publication:
+cdef class PathPublication:
     # Tag number by level - 1, of the elements whose predicates are matched; -1: no predicate has this tag.
     cdef vector[int32_t] tags
     # By tag: positions (levels) of its open occurrences, outermost first; occurrence o is at [o - 1].
@@ -65,14 +65,14 @@ cdef class PredicateIndex:
     cdef int32_t tag(self, symbol_t symbol) except -1
     cdef vector[int32_t]* place(self, Predicate predicate) except NULL
 
-    cdef int prepare(self, Publication publication) except -1 nogil
+    cdef int prepare(self, PathPublication publication) except -1 nogil
     # Adds an element, or a condition, at the end of the path and matches the predicates that it has a part in.
-    cdef int match_element(self, Publication publication, symbol_t symbol) except -1 nogil
-    cdef int match_condition(self, Publication publication, symbol_t condition) except -1 nogil
-    cdef int match_tag(self, Publication publication, int32_t tag) except -1 nogil
-    cdef int match_pair(self, Publication publication, int32_t slot, int32_t tag, int32_t occurrence) except -1 nogil
-    cdef int match_length(self, Publication publication) except -1 nogil
-    cdef int record(self, Publication publication, int32_t pid, Occurrences entry) except -1 nogil
+    cdef int match_element(self, PathPublication publication, symbol_t symbol) except -1 nogil
+    cdef int match_condition(self, PathPublication publication, symbol_t condition) except -1 nogil
+    cdef int match_tag(self, PathPublication publication, int32_t tag) except -1 nogil
+    cdef int match_pair(self, PathPublication publication, int32_t slot, int32_t tag, int32_t occurrence) except -1 nogil
+    cdef int match_length(self, PathPublication publication) except -1 nogil
+    cdef int record(self, PathPublication publication, int32_t pid, Occurrences entry) except -1 nogil
     # Takes the innermost element, or the condition, back.
-    cdef void retract(self, Publication publication) noexcept nogil
+    cdef void retract(self, PathPublication publication) noexcept nogil
     cdef int64_t bytes(self) noexcept

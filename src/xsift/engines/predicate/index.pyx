@@ -20,7 +20,7 @@ from xsift.xpath.pattern cimport DESCENDANT
 from xsift.xpath.symbols cimport ANY
 
 
-cdef class Publication:
+cdef class PathPublication:
     """The open path of a document and the results of the predicates over it: what changes while it is read."""
 
 
@@ -127,7 +127,7 @@ cdef class PredicateIndex:
 
     # Matching (section 4.1.1).
 
-    cdef int prepare(self, Publication publication) except -1 nogil:
+    cdef int prepare(self, PathPublication publication) except -1 nogil:
         """Empties the publication, also of a document that broke off, and makes room for what was added."""
         while publication.first_recorded.size():
             self.retract(publication)
@@ -135,14 +135,14 @@ cdef class PredicateIndex:
         publication.results.resize(self.predicates.size())
         return 0
 
-    cdef int match_element(self, Publication publication, symbol_t symbol) except -1 nogil:
+    cdef int match_element(self, PathPublication publication, symbol_t symbol) except -1 nogil:
         self.match_tag(publication, self.tag_of_symbol.get(symbol, -1) if symbol != ANY else -1)
         return self.match_length(publication)
 
-    cdef int match_condition(self, Publication publication, symbol_t condition) except -1 nogil:
+    cdef int match_condition(self, PathPublication publication, symbol_t condition) except -1 nogil:
         return self.match_tag(publication, self.tag_of_symbol.get(condition, -1))
 
-    cdef int match_tag(self, Publication publication, int32_t tag) except -1 nogil:
+    cdef int match_tag(self, PathPublication publication, int32_t tag) except -1 nogil:
         cdef int32_t position = <int32_t>publication.tags.size() + 1
         cdef int32_t occurrence, slot, value
         cdef const vector[int32_t]* pids
@@ -167,7 +167,7 @@ cdef class PredicateIndex:
         publication.tags.push_back(tag)
         return 0
 
-    cdef int match_pair(self, Publication publication, int32_t slot, int32_t tag, int32_t occurrence) except -1 nogil:
+    cdef int match_pair(self, PathPublication publication, int32_t slot, int32_t tag, int32_t occurrence) except -1 nogil:
         """The relative predicates of the open occurrences of a tag and the new element."""
         cdef const vector[int32_t]* equal = &self.relative[2 * slot + EQUAL]
         cdef const vector[int32_t]* at_least = &self.relative[2 * slot + AT_LEAST]
@@ -192,7 +192,7 @@ cdef class PredicateIndex:
                 self.record(publication, at_least[0][value], Occurrences(1, above, occurrence))
         return 0
 
-    cdef int match_length(self, Publication publication) except -1 nogil:
+    cdef int match_length(self, PathPublication publication) except -1 nogil:
         """The end-of-path and length predicates that the new length satisfies and the one before did not."""
         cdef int32_t length = <int32_t>publication.tags.size()
         cdef int32_t value, tag, pid, occurrence, position
@@ -210,12 +210,12 @@ cdef class PredicateIndex:
                     self.record(publication, pid, Occurrences(occurrence, occurrence, occurrence))
         return 0
 
-    cdef int record(self, Publication publication, int32_t pid, Occurrences entry) except -1 nogil:
+    cdef int record(self, PathPublication publication, int32_t pid, Occurrences entry) except -1 nogil:
         publication.results[pid].push_back(entry)
         publication.recorded.push_back(pid)
         return 0
 
-    cdef void retract(self, Publication publication) noexcept nogil:
+    cdef void retract(self, PathPublication publication) noexcept nogil:
         cdef int32_t tag = publication.tags.back()
         while <int32_t>publication.recorded.size() > publication.first_recorded.back():
             publication.results[publication.recorded.back()].pop_back()
