@@ -122,6 +122,22 @@ def test_no_expression_is_parsed_after_it_was_added(monkeypatch: pytest.MonkeyPa
     subscriptions.explain("c")
 
 
+def test_a_document_is_read_once_and_again_only_to_evaluate() -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("exact", "//b")
+    xml = b"<a><b/><b/></a>"
+
+    def readings(matcher: xsift.Matcher) -> int:
+        before = xsift.document_statistics().scanned_documents
+        assert matcher.select(xml)
+        return xsift.document_statistics().scanned_documents - before
+
+    assert readings(subscriptions.matcher()) == 1
+    subscriptions.add("evaluated", "//b[2]")
+    subscriptions.add("too", "//b[last()]/@*")
+    assert readings(subscriptions.matcher()) <= 2
+
+
 def test_namespaces_of_one_subscription() -> None:
     subscriptions = xsift.Subscriptions(namespaces={"n": "urn:n"})
     subscriptions.add("set", "//n:a")
