@@ -2,7 +2,7 @@
 
     python examples/news_alerts.py
 
-A stream of news files, subscriptions that change while it runs, a folder a reader, and a folder for what is broken.
+A stream of news files, subscriptions that change while it runs, a folder for each reader, and one for what is broken.
 """
 
 from __future__ import annotations

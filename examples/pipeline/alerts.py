@@ -36,7 +36,7 @@ matched = match_documents(documents, subscriptions=interests, kind="rows", stora
 
 @dp.table
 def alerts() -> DataFrame:
-    """A row a match. New files are matched when the pipeline runs again."""
+    """A row for each match. New files are matched when the pipeline runs again."""
     return matched
 
 

@@ -76,7 +76,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     pass
 
 
-_KIND_HELP = "a row a document (the default), a row a match, or a row a matched node with its fragment"
+_KIND_HELP = "a row for each document (the default), for each match, or for each matched node with its fragment"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,9 +1,9 @@
 """Claims: the small language in which a paper's sentence becomes a check on the numbers.
 
 A check is written in Python's expression syntax, and `ast` parses it, but nothing of Python runs: `Check` walks the
-tree and knows numbers, rows (a number a point of the x axis), comparisons and the functions below. What a check names
-(series, measures, places on the axis) is looked up when the definition is read, so that a misspelt label is found
-before an hour of measuring. docs/experiments.md describes the language.
+tree and knows numbers, rows (a number for each point of the x axis), comparisons and the functions below. What a
+check names (series, measures, places on the axis) is looked up when the definition is read, so that a misspelt label
+is found before an hour of measuring. docs/experiments.md describes the language.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results as data: a row a number that is plotted or claimed about (CSV), and a row a single timing (Parquet)."""
+"""Results as data: a row for each number that is plotted or claimed (CSV), and for each single timing (Parquet)."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ def _at(value: Number | Row, at: int) -> str:
 
 
 def _numbers(results: Results, figure: Figure) -> str:
-    """The numbers behind the plots, a table a measure, wall times after the CPU times."""
+    """The numbers behind the plots, a table for each measure, wall times after the CPU times."""
     measures = [*figure.measures, *(one for one in figure.all_measures if one not in figure.measures)]
     measures += [wall for one in measures if (wall := wall_of(one)) and wall not in measures]
     tables = [_table(results, figure, measure) for measure in measures]

@@ -107,7 +107,7 @@ def _when(machine: dict[str, Any]) -> str:
 
 
 def _claims(kept: dict[str, Any]) -> str:
-    """A row a claim; its verdict on the second workload beside it."""
+    """A row for each claim; its verdict on the second workload beside it."""
     claims = kept["claims"]
     again = {(claim["second_of"], claim["says"]): claim for claim in claims if claim["second_of"]}
     rows = []

@@ -83,7 +83,7 @@ class LxmlBlock(Lxml):
 
 
 class LxmlXslt(Lxml):
-    """One XSLT stylesheet: a test a subscription, compiled and run by libxslt without coming back to Python."""
+    """One XSLT stylesheet: a test for each subscription, compiled and run by libxslt, never coming back to Python."""
 
     def build(self) -> None:
         examples = self.prepared.examples

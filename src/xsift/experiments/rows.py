@@ -22,7 +22,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Row:
-    """A number a point of the axis, by the point's position; points that were not measured are absent."""
+    """A number for each point of the axis, by the point's position; points that were not measured are absent."""
 
     points: Mapping[int, float]
     unit: str = ""
@@ -37,7 +37,7 @@ class Flags:
 
 Value = Number | Row | Flags | bool
 Axis = Sequence[float | str]  # the values of an axis
-Numbers = Callable[[str, str], Mapping[int, float]]  # measure, label -> a number a point
+Numbers = Callable[[str, str], Mapping[int, float]]  # measure, label -> a number for each point
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The runner: measures the points of a plan one after the other and stores each as it is complete.
 
-For every point: make the workload; start a worker a series; let each build its index and answer every document;
+For every point: make the workload; start a worker for each series; let it build its index and answer every document;
 compare the answers; then time, in rounds. In a round every series goes through all documents once, one series after
 the other, each round starting with another one, so that whatever slows the machine for a while slows all of them.
 A series whose answer is wrong, that crashes or that takes too long is reported and not timed.

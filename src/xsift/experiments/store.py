@@ -2,7 +2,7 @@
 
     definition.toml     the experiment as it was run
     run.json            machine, versions, scale, and which point of which figure is in which file
-    points/KEY.json     all that was measured at a point, a record a series
+    points/KEY.json     all that was measured at a point, a record for each series
     timings.parquet     every single timing: figure, series, x, round, document, seconds
     figures.csv         medians and spreads, as plotted
     report.html         the report

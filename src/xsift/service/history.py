@@ -122,6 +122,6 @@ def percentile(buckets: Buckets, share: float) -> float | None:
 
 
 def as_columns(samples: list[dict[str, float]]) -> dict[str, list[Any]]:
-    """Samples turned round: a list a name, with null where there was nothing to measure."""
+    """Samples turned round: a list for each name, with null where there was nothing to measure."""
     names = dict.fromkeys(name for sample in samples for name in sample)
     return {name: [sample.get(name) for sample in samples] for name in names}

@@ -49,7 +49,7 @@ def add_key(settings: Settings, owner: str, roles: list[str], name: str) -> tupl
 
 
 def list_keys(settings: Settings) -> list[str]:
-    """A line a key."""
+    """A line for each key."""
     database = _database(settings)
     try:
         with database.connect() as connection:

@@ -1,4 +1,4 @@
-"""Structured logs: a line a record, as text for eyes or as JSON for machines. What a record tells beside its
+"""Structured logs: a line for each record, as text for eyes or as JSON for machines. What a record tells beside its
 sentence is in its `extra` fields, so that a log can be searched by subscription, document or subscriber.
 """
 

@@ -65,14 +65,15 @@ def match_documents(
     """Which subscriptions does each document satisfy?
 
     `xml` names the column with the documents (string or binary); the other columns are kept, and that one too with
-    keep_xml=True. `kind` is "matches": a row a document, with `matches` (ids), `error` (code, message, line,
+    keep_xml=True. `kind` is "matches": a row for each document, with `matches` (ids), `error` (code, message, line,
     column; null unless the document is broken) and `failures` (subscriptions that could not be decided on it);
-    "rows": a row a match, with `subscription`; "nodes": a row a matched node, with `subscription`, `path`, `element`
-    (its number) and `fragment` (its XML, which stands alone); "expressions": a row a document, with `expressions`:
-    digests of the distinct expressions that matched, whoever subscribed to them (Compiled.subscribers). In "rows" and
-    "nodes" a broken document is one row whose `subscription` is null, and a subscription that could not be decided is
-    a row with its id and an `error`. With on_error="fail" a broken document fails the job; `id` names the column by
-    which the message then calls it. `names` gives other names to columns that are added, e.g. {"matches": "alerts"}.
+    "rows": a row for each match, with `subscription`; "nodes": a row for each matched node, with `subscription`,
+    `path`, `element` (its number) and `fragment` (its XML, which stands alone); "expressions": a row for each
+    document, with `expressions`: digests of the distinct expressions that matched, whoever subscribed to them
+    (Compiled.subscribers). In "rows" and "nodes" a broken document is one row whose `subscription` is null, and a
+    subscription that could not be decided is a row with its id and an `error`. With on_error="fail" a broken document
+    fails the job; `id` names the column by which the message then calls it. `names` gives other names to columns that
+    are added, e.g. {"matches": "alerts"}.
     `metrics` is a name under which Spark is to observe what passes (DataFrame.observe): documents under NAME_input,
     under NAME matches, broken documents, failures, and the seconds in which workers loaded the index.
 

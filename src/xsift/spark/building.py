@@ -1,7 +1,7 @@
 """Subscriptions compiled on executors, into files on storage that all machines see.
 
-    rows ─▶ parts by expression ─▶ a task a part: distinct expressions ─▶ an index         ─▶ storage
-                                                 └▶ who subscribed to each ─▶ subscribers  ─▶ storage
+    rows ─▶ parts by expression ─▶ one task each: distinct expressions ─▶ an index       ─▶ storage
+                                                 └▶ who subscribed to each ─▶ subscribers ─▶ storage
     driver: the manifest: of each part its files, bytes, digests, and the keys of which a document must have one
 
 An index holds each distinct expression once. Who subscribed lies beside it, as lists by the number of the expression,

@@ -223,7 +223,7 @@ class KafkaReader(DataSourceReader):
         self._settings = settings
 
     def partitions(self) -> Sequence[InputPartition]:
-        """All messages there are, a range a partition."""
+        """All messages there are, a range for each partition."""
         marks = _watermarks(self._settings)
         return _ranges(
             {place: first for place, (first, _) in marks.items()}, {place: end for place, (_, end) in marks.items()}
@@ -270,7 +270,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _as_offset({**begin, **end})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The messages between two offsets, a range a partition."""
+        """The messages between two offsets, a range for each partition."""
         return _ranges(_from_offset(start), _from_offset(end))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

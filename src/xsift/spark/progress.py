@@ -1,4 +1,4 @@
-"""What a stream did, a line a micro-batch: documents, matches, broken ones, the version of the subscriptions,
+"""What a stream did, a line for each micro-batch: documents, matches, broken ones, the version of the subscriptions,
 seconds, and how long the document that waited longest had waited.
 
 The numbers are Spark's own: match_stream observes them (`DataFrame.observe`), so that they are also in

@@ -99,6 +99,6 @@ def _folder_name(id: Column) -> Column:
 
 
 def needs_rows(matches: DataFrame) -> None:
-    """Raises an error unless there is a row a match."""
+    """Raises an error unless there is a row for each match."""
     if "subscription" not in matches.columns:
-        raise XsiftError("wrong-output", "deliveries need a row a match", hint="kind='rows' or kind='nodes'")
+        raise XsiftError("wrong-output", "deliveries need a row for each match", hint="kind='rows' or kind='nodes'")

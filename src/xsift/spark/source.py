@@ -137,7 +137,7 @@ def _positive(options: Any, name: str, default: int) -> int:
 
 
 class RecordSource(DataSource):
-    """`spark.read.format("xsift")` and `spark.readStream.format("xsift")`: large XML files, a row a record.
+    """`spark.read.format("xsift")` and `spark.readStream.format("xsift")`: large XML files, a row for each record.
 
     Options: `record` (the element's name), `splitBytes`, `maxRecordBytes`, for streams `maxFilesPerTrigger`. Columns:
     `file`, `position`, `xml`. `register_sources` makes it known to a session.

@@ -32,7 +32,7 @@ from xsift.spark.subscribers import Subscribers
 
 __all__ = ["Task"]
 
-LISTED = ("matches", "expressions")  # kinds of output with a row a document
+LISTED = ("matches", "expressions")  # kinds of output with a row for each document
 LOAD = "__xsift_load_seconds"
 KEPT_PARTS = 16  # loaded matchers that a worker keeps beside those it is using
 

@@ -1,7 +1,7 @@
 """StackBranch: AFilter's run-time picture of the path from the root to the innermost open element.
 
-A stack a label of AxisView, one for `*`, one for q_root. An object has the element's number, its depth, and for each
-edge of its label a pointer to what was then the top of the target's stack: everything under that is an ancestor too,
+A stack for each label of AxisView, one for `*`, one for q_root. An object has the element's number, its depth, and for
+each edge of its label a pointer to what was then the top of the target's stack: everything under that is an ancestor too,
 so one pointer stands for all ancestors with that label. Its size depends on the depth and on AxisView's out-degrees,
 not on the number of paths.
 """

@@ -24,8 +24,8 @@ option changes an answer.
 The bits of section 7. *unfold*: an object carries a hashed set of the prefix labels that were cached for it, a suffix
 label one of the prefixes that it clusters; the bit is whether they meet (`StackObject.cached & SuffixNode.prefixes`).
 Printed, the bit of each suffix label of a prefix is set when the prefix is cached, which is one for each path that
-has it. *remove*: a mark a path and a count a suffix label, undone when the traversal leaves the object where they
-were set. *prunecache*: a removed path's prefixes are not looked up. The pruning condition for a whole cluster, "all
+has it. *remove*: a mark for each path and a count for each suffix label, undone when the traversal leaves the
+object where they were set. *prunecache*: a removed path's prefixes are not looked up. The pruning condition for a whole cluster, "all
 its removal bits are set", becomes one entry in PRCache for the suffix label and the object.
 
 Deviations.
@@ -73,7 +73,7 @@ DEFAULT_TUPLE_STEPS = 1 << 28
 
 
 cdef class AFilter(PathEngine):
-    """Paths triggered by their last step, traversed backwards over a stack a label."""
+    """Paths triggered by their last step, traversed backwards over a stack for each label."""
 
     name = "afilter"
     paper = "Candan, Hsiung, Chen, Tatemura, Agrawal: AFilter: adaptable XML filtering with prefix-caching and " \

@@ -27,7 +27,7 @@ cdef struct ServedPath:
     int32_t count  # of tuples; NONE if they were not kept
 
 cdef struct TupleFrame:
-    # A group of candidates, or a suffix label, at an object. There is a frame a step from the trigger on: a frame's
+    # A group of candidates, or a suffix label, at an object. There is a frame for each step from the trigger on: its
     # place, from 1, is its height, and the objects of the frames are the end of the tuples.
     int32_t object
     int32_t label         # the suffix label; NONE for a group
@@ -68,7 +68,7 @@ cdef class TupleTraversal:
     cdef bint early                   # unfolding; else it is late
     cdef bint dirty                   # whether the marks of the last document are to be wiped
     cdef int64_t work                 # traversals and tuples in this document
-    # Tuples as they are found, for this trigger: path, place of the path's record before or NONE, an element a step.
+    # Tuples as they are found, for this trigger: path, place of the path's record before or NONE, the elements.
     cdef vector[int32_t] records
     cdef uint32_t stamp               # changes when they are given up
     cdef vector[PathState] paths      # by path

@@ -70,8 +70,8 @@ cdef class PatternView:
     cdef FreeNumbers free_paths
     cdef int64_t live                         # how many there are
     cdef int64_t loose                        # of them, those that came since they were arranged
-    # The assertions (path, step), a record a path. First for each step which pointer leads from its object to that of
-    # the step before (the slot of the edge at the step's label, times two, plus the axis). Then, with prefixes, for
+    # The assertions (path, step), a record for each path. First for each step which pointer leads from its object to
+    # that of the step before (the slot of the edge at the step's label, times two, plus the axis). Then, with prefixes, for
     # each step the prefix label up to it.
     cdef vector[int32_t] steps
     cdef vector[vector[int32_t]] free_blocks  # of `steps`, by the path's length

@@ -1,7 +1,7 @@
 """PatternView: AFilter's index of filter expressions. `engine.pyx` says what AFilter is.
 
-AxisView is a graph with a node a label. A step of a path, with the label before it, is an assertion (path, step) on
-the edge from the step's label to that one; the assertions of last steps are triggers. The paper joins an incoming
+AxisView is a graph with a node for each label. A step of a path, with the label before it, is an assertion (path, step)
+on the edge from the step's label to that one; the assertions of last steps are triggers. The paper joins an incoming
 candidate (path, step) with the local assertions (path, step - 1) of an edge by hashing. A path's assertions stand in
 an array here, and each says which edge it is on, so that the join is an array access.
 

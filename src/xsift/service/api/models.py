@@ -348,4 +348,4 @@ class Audit(BaseModel):
 class Samples(BaseModel):
     now: float
     every: float = Field(description="Seconds between two samples.")
-    samples: dict[str, list[float | None]] = Field(description="A list a name; `at` is when.")
+    samples: dict[str, list[float | None]] = Field(description="A list for each name; `at` is when.")
