@@ -75,7 +75,7 @@ fuzz: setup ## fuzz the scanner beside libexpat, 5 minutes each way; SECONDS_EAC
 package: setup ## source distribution and wheel in dist/, tried in an environment of their own
 	@tools/package $(VENV)
 
-coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, by a build that counts lines
+coverage: setup ## how much of the Python files the tests run; KIND=kernels for the kernels, with sanitizers
 	@tools/coverage $(VENV) $(or $(KIND),python)
 
 docs: setup ## the docs site, in build/site; no network is needed
@@ -88,8 +88,8 @@ differential: setup ## engines beside the reference, expressions beside lxml, 5 
 	@$(PYTHON) -m tests.engines.differential --seconds $(or $(SECONDS_EACH),300)
 	@$(PYTHON) -m tests.evaluation.differential --seconds $(or $(SECONDS_EACH),300)
 
-sanitize-fast: setup ## the kernels' tests with sanitizers, then a minute each of random documents, expressions, files and engines
-	@tools/sanitize $(VENV) tests/document tests/xpath tests/engines tests/matching
+sanitize-fast: setup ## the kernels' tests with sanitizers, with the floor for kernels, then a minute each of random documents, expressions, files and engines
+	@tools/coverage $(VENV) kernels
 	@tools/sanitize $(VENV) --fuzz 60 $(SEED)
 
 clean: ## what was built

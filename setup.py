@@ -3,8 +3,7 @@
     XSIFT_KERNELS="engines/xtrie" python setup.py build_ext --inplace    only the kernels whose path contains a word
     XSIFT_BUILD=profile     as released, with lines for perf and callgrind
     XSIFT_BUILD=debug       bounds checks and assertions on
-    XSIFT_BUILD=sanitize    address and undefined-behaviour sanitizers (see `make sanitize`)
-    XSIFT_BUILD=coverage    counts the lines that run, for gcov (see `make coverage KIND=kernels`)
+    XSIFT_BUILD=sanitize    address and undefined-behaviour sanitizers; counts the lines that run, for gcov
     XSIFT_JOBS=4            how many compilers run at once; all processors by default
 
 All other settings are in pyproject.toml.
@@ -34,10 +33,10 @@ COMPILE = {
         "-fsanitize=address,undefined",
         "-D_GLIBCXX_ASSERTIONS",
         "-fno-sanitize-recover=undefined",
+        "--coverage",
     ],
-    "coverage": ["-O0", "-g0", "--coverage"],
 }[MODE]
-LINK = {"sanitize": ["-fsanitize=address,undefined"], "coverage": ["--coverage"]}.get(MODE, [])
+LINK = ["-fsanitize=address,undefined", "--coverage"] if MODE == "sanitize" else []
 HEADERS = [header.as_posix() for header in sorted(Path("src").rglob("*.hpp"))]
 INCLUDES = sorted({Path(header).parent.as_posix() for header in HEADERS})
 CHECKS = MODE not in ("release", "profile")
@@ -139,7 +138,7 @@ if __name__ == "__main__":  # cythonize starts processes, which read this file a
                 "embedsignature": True,
                 "binding": True,
                 "auto_pickle": False,  # what can be pickled says how; all else refuses
-                "emit_code_comments": MODE in ("profile", "coverage"),  # the source beside its C++
+                "emit_code_comments": MODE in ("profile", "sanitize"),  # the source beside its C++
             },
         ),
     )
