@@ -28,7 +28,7 @@ COMPILE = {
     "debug": ["-O1", "-g", "-D_GLIBCXX_ASSERTIONS"],
     "sanitize": [
         "-O1",
-        "-g",
+        "-g1",  # lines of a stack are enough
         "-fno-omit-frame-pointer",
         "-fsanitize=address,undefined",
         "-D_GLIBCXX_ASSERTIONS",

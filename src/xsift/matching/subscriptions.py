@@ -327,8 +327,8 @@ def _table_of(rows: Iterable[Sequence[Any]]) -> pa.Table:
     ids, texts, ordered = [], [], []
     for number, row in enumerate(rows, 1):
         if (
-            not isinstance(row, Sequence)
-            or isinstance(row, str | bytes)
+            # Whether something is a sequence takes as long as all the rest: tuples are known to be.
+            (type(row) is not tuple and (not isinstance(row, Sequence) or isinstance(row, str | bytes)))
             or not 2 <= len(row) <= 3
             or not isinstance(row[0], str)
             or not isinstance(row[1], str)
