@@ -36,7 +36,7 @@ def test_limits_validation_and_residuals_reach(spark: SparkSession) -> None:
         matched = match_documents(documents, subscriptions=table, **options)  # type: ignore[arg-type]
         return {row.number: row.error and row.error.code for row in matched.collect()}
 
-    assert codes() == {1: None, 2: "mismatched-tag"}
+    assert codes() == {1: None, 2: "tag-mismatch"}
     assert codes(validate=False) == {1: None, 2: None}
     assert codes(limits=xsift.Limits(depth=1)) == {1: "too-deep", 2: "too-deep"}
     residual = pa.table({"id": ["a"], "xpath": ["//a[2]"]})
