@@ -18,11 +18,12 @@ CACHES = [0, 3000, 20_000, 1 << 27]
 
 
 @pytest.mark.parametrize("cache_bytes", CACHES)
+@pytest.mark.parametrize("remember", ["auto", "always", "never"])
 @pytest.mark.parametrize("kind", ["linear", "twigs", "ordered"])
-def test_the_answer_does_not_depend_on_the_cache(cache_bytes: int, kind: str) -> None:
+def test_the_answer_does_not_depend_on_the_cache(cache_bytes: int, remember: str, kind: str) -> None:
     for seed in range(4):
         for compare in (differences, recursive_differences):
-            engine = Sift(cache_bytes=cache_bytes)
+            engine = Sift(cache_bytes=cache_bytes, remember=remember)
             found = compare(engine, random.Random(seed), 8, linear=kind == "linear", ordered=kind == "ordered")
             assert not found, found[:5]
 

@@ -121,7 +121,7 @@ cdef extern from "index_check.hpp" namespace "xsift::sift" nogil:
 
 cdef extern from "run.hpp" namespace "xsift::sift" nogil:
     cdef cppclass Run(Guide):
-        Run(const TwigIndex* index, int64_t cache_bytes) except +
+        Run(const TwigIndex* index, int64_t cache_bytes, int32_t wanted) except +
         void begin(int64_t version) except +
         cpp_bool feed(const int32_t* codes, size_t number) except +
         void collect(vector[int32_t]& keys) except +
@@ -129,8 +129,10 @@ cdef extern from "run.hpp" namespace "xsift::sift" nogil:
         int64_t configurations_made()
         int64_t sets_made()
         int64_t looked()
-        int64_t flushes
-        int64_t decisions
+        int64_t decisions()
+        int64_t flushes()
+        int64_t entered()
+        int64_t plain_documents
         size_t cached_bytes()
         size_t mark_bytes()
 
@@ -156,13 +158,15 @@ cdef class Sift(Engine):
     takes = "every pattern, ordered or not"
     wins = "documents of a kind that it has seen before, and large sets; what engine=\"auto\" picks"
     caveat = "slower than yfilter on recursive documents of which no two are alike; a cache, bounded by cache_bytes a thread"
-    options = {"cache_bytes": (DEFAULT_CACHE_BYTES,)}
-    counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked")
+    options = {"cache_bytes": (DEFAULT_CACHE_BYTES,), "remember": ("auto", "always", "never")}
+    counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked",
+                     "documents not remembered", "states entered in them")
 
     cdef TwigIndex index
     cdef int64_t version                  # grows with every change
     cdef object kept                      # what owns the arrays of a restored index
     cdef int64_t cache_bytes
+    cdef int32_t way                      # Way::AUTO, ALWAYS_REMEMBER, ALWAYS_PLAIN: as in `options`
 
     def __init__(self, **options):
         cache_bytes = options.pop("cache_bytes", DEFAULT_CACHE_BYTES)
@@ -170,6 +174,7 @@ cdef class Sift(Engine):
             raise EngineError("bad-option", f"engine 'sift': cache_bytes={cache_bytes!r}",
                               hint="a number of bytes, 0 or more")
         self.cache_bytes = cache_bytes
+        self.way = self.options["remember"].index(self._option(options, "remember"))
         self._no_options(options)
 
     # The index.
@@ -215,7 +220,8 @@ cdef class Sift(Engine):
         cdef SiftScratch scratch
         for scratch in self.scratches:
             counts = (scratch.run.states_made(), scratch.run.configurations_made(), scratch.run.sets_made(),
-                      scratch.run.flushes, scratch.run.decisions, scratch.run.looked())
+                      scratch.run.flushes(), scratch.run.decisions(), scratch.run.looked(),
+                      scratch.run.plain_documents, scratch.run.entered())
             for name, count in zip(self.counter_names, counts, strict=True):
                 totals[name] += count
         return totals
@@ -274,7 +280,7 @@ cdef class Sift(Engine):
 
     cdef Scratch new_scratch(self):
         cdef SiftScratch scratch = SiftScratch()
-        scratch.run = new Run(&self.index, self.cache_bytes)
+        scratch.run = new Run(&self.index, self.cache_bytes, self.way)
         return scratch
 
     cdef int begin(self, Scratch scratch) except -1 nogil:

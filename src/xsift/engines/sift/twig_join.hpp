@@ -1,0 +1,316 @@
+// TwigJoin: which twigs hold in a document, given where the edges of all of them were met.
+//
+// A plain run (plain_run.hpp) follows the paths of scopes like any others, and does not ask below which branch point it is. So
+// what it knows of an edge is where in the document it was met. A twig can only hold if all its edges were, which few
+// have: those are looked at more closely, when the document ends (YFilter's way).
+//
+// From the elements where an edge was met it is gone up the automaton, state by state, to the scope: by a name or `*` from each
+// element to its parent; by `//` to all elements above it where the state before the `//` was active, which the run noted. What
+// comes out are the branch points below which the edge is. A node holds for those that its edges have in common; if it is a sub,
+// it is the edge of another scope, from there on. That is exact: a state of the automaton has only one state before it, and it
+// was active at whatever element the way up comes to.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "flat_automaton.hpp"
+#include "results.hpp"
+
+namespace xsift::sift {
+
+struct PlainElement {
+    int32_t parent;       // element 0 stands for the document, and is its own parent
+    int32_t last;         // the last element below it, or itself: elements are numbered in document order
+};
+
+// Something that was noted at an element: an edge that was met, or a loop that began.
+struct Note {
+    int32_t number, element;
+};
+
+class TwigJoin {
+    const TwigIndex* index = nullptr;
+    const FlatAutomaton& flat;
+    const std::vector<PlainElement>* elements = nullptr;
+    std::vector<uint64_t> met;         // bits by edge; then one that is always set
+    std::vector<int32_t> met_edges;    // all that are set: first those that the run met, then those of subs
+    std::vector<uint8_t> is_candidate; // by node
+    std::vector<int32_t> candidates;   // nodes whose edges were all met
+
+    // Lists of elements, descending, by edge and by loop: of those that candidates need.
+    struct Listed {
+        int32_t element, previous;
+    };
+    std::vector<Listed> listed;
+    std::vector<int32_t> last_met, last_begun;  // in `listed`; NONE: there is none; UNASKED
+    enum : int32_t { UNASKED = -2 };
+    std::vector<int32_t> asked_edges, asked_loops;
+
+    // Sets of elements, ascending, in `pool`.
+    struct Set {
+        int32_t begin, end;
+        int32_t size() const { return end - begin; }
+    };
+    std::vector<int32_t> pool;
+    std::vector<Set> reached;          // by edge: branch points below which it is
+    std::vector<uint8_t> is_reached;   // whether that is known
+    std::vector<int32_t> known;        // the edges of which it is
+    std::vector<int32_t> climbing, above, common;
+
+    uint64_t is_met(int32_t edge) const { return met[uint32_t(edge) >> 6] >> (edge & 63) & 1; }
+
+    bool meet(int32_t edge) {
+        uint64_t& word = met[uint32_t(edge) >> 6];
+        const uint64_t bit = uint64_t(1) << (edge & 63);
+        if (word & bit) return false;
+        word |= bit;
+        met_edges.push_back(edge);
+        return true;
+    }
+
+    // Candidates.
+
+    bool all_met(int32_t number) const {
+        const Node& node = index->nodes[number];
+        for (int32_t i = 0; i < node.edge_count; ++i)
+            if (!is_met(index->edge_pool[node.edges + i])) return false;
+        return true;
+    }
+
+    // Looks at the nodes that an edge triggers.
+    void look(int32_t edge) {
+        const FlatEdge at = flat.edges[edge];
+        for (int32_t i = at.triggers; i < at.triggers_end; ++i) {
+            const NodeTrigger& trigger = flat.triggers[i];
+            if (!(is_met(trigger.other) & is_met(trigger.third))) continue;
+            if ((trigger.more && !all_met(trigger.node)) || is_candidate[trigger.node]) continue;
+            is_candidate[trigger.node] = 1;
+            candidates.push_back(trigger.node);
+        }
+    }
+
+    // A node with subs has the edge of one as its trigger, but maybe not of the one that is found last: so nodes of such edges are
+    // looked at until there is nothing new. The rounds are as many as subs are nested.
+    void find_candidates() {
+        const size_t paths = met_edges.size();
+        for (size_t i = 0; i < paths; ++i) {
+            if (i + AHEAD < paths) __builtin_prefetch(&flat.edges[met_edges[i + AHEAD]]);
+            if (i + AHEAD / 2 < paths) __builtin_prefetch(&flat.triggers[flat.edges[met_edges[i + AHEAD / 2]].triggers]);
+            look(met_edges[i]);
+        }
+        for (size_t looked_at = 0; looked_at < candidates.size();) {
+            for (; looked_at < candidates.size(); ++looked_at) {
+                const int32_t target = index->nodes[candidates[looked_at]].target;
+                if (!is_key(target)) meet(edge_of_code(target));
+            }
+            for (size_t i = paths; i < met_edges.size(); ++i) look(met_edges[i]);
+        }
+    }
+
+    // Asks for the elements of an edge, and of the loops on the way up from it.
+    void ask_for(int32_t edge) {
+        if (last_met[edge] != UNASKED) return;
+        last_met[edge] = NONE;
+        asked_edges.push_back(edge);
+        const Automaton& automaton = index->automaton;
+        for (int32_t state = end_of(edge); automaton.states[state].symbol != SCOPE;) {
+            const int32_t before = automaton.states[state].parent;
+            if (automaton.states[before].flags & NfaState::LOOPS) {
+                state = automaton.states[before].parent;
+                const int32_t loop = flat.states[state].loop;
+                if (last_begun[loop] == UNASKED) {
+                    last_begun[loop] = NONE;
+                    asked_loops.push_back(loop);
+                }
+            } else {
+                state = before;
+            }
+        }
+    }
+
+    // The state of the automaton at the elements of an edge.
+    int32_t end_of(int32_t edge) const {
+        const Edge& at = index->edges[edge];
+        return at.state != NONE ? at.state : index->nodes[at.sub].state;
+    }
+
+    void list_notes(const std::vector<Note>& notes, std::vector<int32_t>& last) {
+        for (const Note& note : notes) {
+            if (last[note.number] == UNASKED) continue;
+            listed.push_back(Listed{note.element, last[note.number]});
+            last[note.number] = int32_t(listed.size()) - 1;
+        }
+    }
+
+    // The way up.
+
+    // Makes a list ascending. It mostly is, or is descending.
+    static void put_in_order(std::vector<int32_t>& list) {
+        if (list.size() > 1 && list.front() > list.back()) std::reverse(list.begin(), list.end());
+        if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
+    }
+
+    // Replaces the elements of `climbing`, ascending, by their parents, so many times. Those of different elements may be the
+    // same, and are no longer in order.
+    void climb(int32_t times) {
+        const PlainElement* const at = elements->data();
+        for (int32_t& element : climbing)
+            for (int32_t i = 0; i < times; ++i) element = at[element].parent;
+        put_in_order(climbing);
+        climbing.erase(std::unique(climbing.begin(), climbing.end()), climbing.end());
+    }
+
+    // Replaces them by all elements above them where a loop began.
+    void climb_loop(int32_t loop) {
+        above.clear();
+        for (int32_t i = last_begun[loop]; i >= 0; i = listed[i].previous) {
+            const int32_t element = listed[i].element;
+            const auto below = std::upper_bound(climbing.begin(), climbing.end(), element);
+            if (below != climbing.end() && *below <= (*elements)[element].last) above.push_back(element);
+        }
+        climbing.swap(above);
+        put_in_order(climbing);
+    }
+
+    // Finds the branch points below which an edge is.
+    void reach(int32_t edge) {
+        const Edge& at = index->edges[edge];
+        if (at.state != NONE) {
+            climbing.clear();
+            for (int32_t i = last_met[edge]; i >= 0; i = listed[i].previous) climbing.push_back(listed[i].element);
+            put_in_order(climbing);  // what conditions on text lead to is met when elements end
+        } else {
+            intersect(at.sub);
+            climbing = common;
+        }
+        const NfaState* const states = index->automaton.states.data();
+        int32_t state = end_of(edge), times = 0;
+        while (!climbing.empty() && states[state].symbol != SCOPE) {
+            const int32_t before = states[state].parent;
+            if (states[before].flags & NfaState::LOOPS) {
+                if (times) climb(times);
+                times = 0;
+                state = states[before].parent;
+                climb_loop(flat.states[state].loop);
+            } else {
+                times += !(states[state].flags & NfaState::STAYS);
+                state = before;
+            }
+        }
+        if (times && !climbing.empty()) climb(times);
+        const int32_t begin = int32_t(pool.size());
+        pool.insert(pool.end(), climbing.begin(), climbing.end());
+        reached[edge] = Set{begin, int32_t(pool.size())};
+        is_reached[edge] = 1;
+        known.push_back(edge);
+    }
+
+    Set reached_by(int32_t edge) {
+        if (!is_reached[edge]) reach(edge);
+        return reached[edge];
+    }
+
+    bool are_common(Set one, Set other) const {
+        const int32_t *i = pool.data() + one.begin, *const end_i = pool.data() + one.end;
+        const int32_t *j = pool.data() + other.begin, *const end_j = pool.data() + other.end;
+        while (i != end_i && j != end_j) {
+            if (*i == *j) return true;
+            if (*i < *j) ++i;
+            else ++j;
+        }
+        return false;
+    }
+
+    // Whether a node holds for some element.
+    bool has_witness(int32_t number) {
+        const Node& node = index->nodes[number];
+        const int32_t* const edge = index->edge_pool.data() + node.edges;
+        for (int32_t i = 0; i < node.edge_count; ++i)
+            if (reached_by(edge[i]).size() == 0) return false;
+        if (node.edge_count == 1) return true;
+        if (node.edge_count == 2) return are_common(reached[edge[0]], reached[edge[1]]);
+        intersect(number);
+        return !common.empty();
+    }
+
+    // Finds the elements that a node holds for.
+    void intersect(int32_t number) {
+        const Node& node = index->nodes[number];
+        const int32_t* const edge = index->edge_pool.data() + node.edges;
+        for (int32_t i = 0; i < node.edge_count; ++i) reached_by(edge[i]);  // which needs `common` itself
+        const Set first = reached[edge[0]];
+        common.assign(pool.begin() + first.begin, pool.begin() + first.end);
+        for (int32_t i = 1; i < node.edge_count; ++i) {
+            const Set other = reached[edge[i]];
+            size_t kept = 0;
+            int32_t at = other.begin;
+            for (const int32_t element : common) {
+                while (at < other.end && pool[at] < element) ++at;
+                if (at < other.end && pool[at] == element) common[kept++] = element;
+            }
+            common.resize(kept);
+        }
+    }
+
+    void forget() {
+        for (const int32_t edge : met_edges) met[uint32_t(edge) >> 6] = 0;
+        met[index->edges.size() >> 6] |= uint64_t(1) << (index->edges.size() & 63);
+        for (const int32_t node : candidates) is_candidate[node] = 0;
+        for (const int32_t edge : asked_edges) last_met[edge] = UNASKED;
+        for (const int32_t loop : asked_loops) last_begun[loop] = UNASKED;
+        for (const int32_t edge : known) is_reached[edge] = 0;
+        met_edges.clear();
+        candidates.clear();
+        asked_edges.clear();
+        asked_loops.clear();
+        known.clear();
+        listed.clear();
+        pool.clear();
+    }
+
+   public:
+    static constexpr size_t AHEAD = 8;  // edges that are asked for in advance
+    int64_t evaluated = 0;             // candidates since ever
+
+    explicit TwigJoin(const FlatAutomaton& flat) : flat(flat) {}
+
+    void assign(const TwigIndex* of) {
+        index = of;
+        met.assign(index->edges.size() / 64 + 1, 0);
+        is_candidate.assign(index->nodes.size(), 0);
+        last_met.assign(index->edges.size(), UNASKED);
+        last_begun.assign(flat.loops.size(), UNASKED);
+        reached.assign(index->edges.size(), Set{0, 0});
+        is_reached.assign(index->edges.size(), 0);
+        met_edges.clear();
+        candidates.clear();
+        forget();
+    }
+
+    // Marks the keys of the twigs that hold.
+    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& edges_met, const std::vector<Note>& loops_begun,
+                Results& results) {
+        elements = &of;
+        for (const Note& note : edges_met) meet(note.number);
+        find_candidates();
+        evaluated += int64_t(candidates.size());
+        for (const int32_t number : candidates) {
+            const Node& node = index->nodes[number];
+            for (int32_t i = 0; i < node.edge_count; ++i) ask_for(index->edge_pool[node.edges + i]);
+        }
+        list_notes(edges_met, last_met);
+        list_notes(loops_begun, last_begun);
+        for (const int32_t number : candidates)
+            if (is_key(index->nodes[number].target) && has_witness(number)) results.mark(index->nodes[number].target);
+        forget();
+    }
+
+    size_t bytes() const {
+        return met.capacity() * 8 + is_candidate.capacity() + (last_met.capacity() + last_begun.capacity()) * 4 +
+               reached.capacity() * sizeof(Set) + is_reached.capacity() + listed.capacity() * sizeof(Listed) +
+               pool.capacity() * 4;
+    }
+};
+
+}  // namespace xsift::sift
