@@ -1,9 +1,9 @@
 // PlainRun: the automaton as it is, followed without remembering anything. For documents that lead to much that is new.
 //
 // A state that is made for one element and never met again costs many times what it saves. So here the set of active states of
-// each open element is a list on a stack, as in YFilter; scopes are entered with the states that they belong to, so that an
-// element is followed once, however many branch points there are above it. Which twigs hold is found out when the document
-// ends (twig_join.hpp).
+// each open element is a list on a stack, as in YFilter. Scopes are not told apart (flat_automaton.hpp), so that an element is
+// followed once, however many branch points there are above it. Which twigs hold is found out when the document ends
+// (twig_join.hpp).
 //
 // Looping states are not asked at every element below. The names that they wait for lead to them: each has a list of the states
 // to be entered. An element's loops are put on these lists when its first child comes, for most elements have none.
@@ -21,7 +21,9 @@ class PlainRun {
     // A state that names lead on from.
     struct Active {
         uint64_t names;                // as in FlatState
-        int32_t star, name, target;
+        Target star;
+        int32_t name;
+        Target target;
     };
 
     struct Level {
@@ -39,20 +41,24 @@ class PlainRun {
     FlatAutomaton flat;
     TwigJoin join;
     std::vector<Active> active;        // of all open elements, outermost first; likewise:
-    std::vector<int32_t> conditional;  // in flat.more
+    std::vector<int32_t> conditional;  // in flat.conditions
     std::vector<int32_t> loops;
     std::vector<Level> levels;         // the document's first
     std::vector<uint8_t> is_looping;   // by loop: it is in `loops`
     // Where loops that are active lead to:
-    std::vector<std::vector<int32_t>> waiting;  // by name that they wait for
+    std::vector<std::vector<Target>> waiting;  // by name that they wait for
     std::vector<int32_t> lists;        // the lists of `waiting` that were added to, in turn
     std::vector<int32_t> wide;         // loops that wait for many names
-    std::vector<int32_t> stars;        // states that any name leads to
+    std::vector<Target> stars;         // whatever the name
     std::vector<PlainElement> elements;
-    std::vector<Note> edges_met, loops_begun;
+    std::vector<Note> accepted;        // acceptances, where they came,
+    std::vector<Note> loops_begun;     // and loops, where they began
     int32_t innermost = 0;             // the innermost open element
-    std::vector<uint64_t> asked;       // transitions to be looked up: pack(state, symbol)
-    std::vector<int32_t> reached;      // states to be entered
+    struct Asked {
+        int32_t first, end;
+    };
+    std::vector<Asked> asked;          // transitions to be looked through, in flat.transitions
+    std::vector<Target> reached;       // by the name at hand
     std::vector<int32_t> held;         // the conditions at hand, each once
     std::vector<uint64_t> held_at;     // by condition: when it held last
     uint64_t held_round = 0;
@@ -97,7 +103,7 @@ class PlainRun {
         levels[0].has_children = false;
         active.clear();
         conditional.clear();
-        edges_met.clear();
+        accepted.clear();
         loops_begun.clear();
         elements.assign(1, PlainElement{0, 0});
         innermost = 0;
@@ -113,7 +119,7 @@ class PlainRun {
 
     uint64_t subjects() const { return levels.back().subjects; }
     size_t depth() const { return levels.size() - 1; }
-    size_t notes() const { return elements.size() + edges_met.size() + loops_begun.size(); }
+    size_t notes() const { return elements.size() + accepted.size() + loops_begun.size(); }
 
     void start_tag(int32_t symbol) {
         if (!levels.back().has_children) open_loops();
@@ -124,9 +130,11 @@ class PlainRun {
         elements.push_back(PlainElement{innermost, 0});
         innermost = int32_t(elements.size()) - 1;
         entered += int64_t(reached.size());
+        active.reserve(active.size() + reached.size());
         for (size_t i = 0; i < reached.size(); ++i) {
-            if (i + AHEAD < reached.size()) __builtin_prefetch(&flat.states[reached[i + AHEAD]]);
-            enter(reached[i]);
+            if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
+                __builtin_prefetch(&flat.states[reached[i + AHEAD].number()]);
+            arrive(reached[i]);
         }
     }
 
@@ -144,8 +152,8 @@ class PlainRun {
         held.clear();
         for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
         for (size_t i = levels.back().conditional; i < conditional.size(); ++i) {
-            const FlatMore at = flat.more[conditional[i]];
-            if (size_t(at.conditions_end - at.conditions) > held.size()) look_up(at);
+            const FlatConditions at = flat.conditions[conditional[i]];
+            if (size_t(at.end - at.first) > held.size()) look_up(at);
             else look_through(at);
         }
     }
@@ -153,15 +161,15 @@ class PlainRun {
     // Marks the twigs that hold.
     void end_document() {
         while (levels.size() > 1) end_tag();
-        if (!edges_met.empty()) join.decide(elements, edges_met, loops_begun, results);
+        if (!accepted.empty()) join.decide(elements, accepted, loops_begun, results);
     }
 
     size_t bytes() const {
         size_t total = flat.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 +
                        elements.capacity() * sizeof(PlainElement) + active.capacity() * sizeof(Active) +
-                       (edges_met.capacity() + loops_begun.capacity()) * sizeof(Note) + held_at.capacity() * 8 +
-                       waiting.capacity() * sizeof(std::vector<int32_t>);
-        for (const std::vector<int32_t>& list : waiting) total += list.capacity() * 4;
+                       (accepted.capacity() + loops_begun.capacity()) * sizeof(Note) + held_at.capacity() * 8 +
+                       waiting.capacity() * sizeof(std::vector<Target>);
+        for (const std::vector<Target>& list : waiting) total += list.capacity() * 4;
         return total;
     }
 
@@ -173,48 +181,49 @@ class PlainRun {
         asked.clear();
         for (size_t i = levels.back().active; i < active.size(); ++i) {
             const Active& at = active[i];
-            if (at.star >= 0) reached.push_back(at.star);
+            if (at.star.exists()) reached.push_back(at.star);
             if (!(at.names & wanted)) continue;
             if (at.name == symbol) reached.push_back(at.target);
-            else if (at.name == NONE) ask(at.target, symbol);
+            else if (at.name < NONE) ask(at.target.number(), at.target.number() - at.name);
         }
         for (const int32_t loop : wide)
-            if (flat.loops[loop].names & wanted) ask(flat.loops[loop].state, symbol);
+            if (flat.loops[loop].names & wanted) ask(flat.loops[loop].first, flat.loops[loop].end);
         reached.insert(reached.end(), stars.begin(), stars.end());
         if (size_t(symbol) < flat.waiting_of.size() && flat.waiting_of[symbol] != NONE) {
-            const std::vector<int32_t>& list = waiting[flat.waiting_of[symbol]];
+            const std::vector<Target>& list = waiting[flat.waiting_of[symbol]];
             reached.insert(reached.end(), list.begin(), list.end());
         }
-        for (const uint64_t key : asked) {
-            const int32_t target = index->automaton.transitions.get(key, NONE);
-            if (target >= 0) reached.push_back(target);
+        for (const Asked& at : asked) {
+            const Target target = flat.among(at.first, at.end, symbol);
+            if (target.exists()) reached.push_back(target);
         }
     }
 
-    void ask(int32_t state, int32_t symbol) {
-        index->automaton.transitions.prefetch(pack(state, symbol));
-        asked.push_back(pack(state, symbol));
+    void ask(int32_t first, int32_t end) {
+        __builtin_prefetch(flat.transitions.data() + first);
+        asked.push_back(Asked{first, end});
+    }
+
+    void arrive(Target target) {
+        if (target.is_state()) enter(target.number());
+        else accept(target);
+    }
+
+    void accept(Target target) {
+        if (target.is_key()) results.mark(target.accepted());
+        else accepted.push_back(Note{target.accepted(), innermost});
     }
 
     // No state is entered twice at an element, since only one other leads to it.
     void enter(int32_t number) {
         const FlatState& at = flat.states[number];
-        if (at.accepts != NOTHING) {
-            if (is_key(at.accepts)) results.mark(at.accepts);
-            else edges_met.push_back(Note{edge_of_code(at.accepts), innermost});
-        }
-        if (at.names || at.star >= 0) active.push_back(Active{at.names, at.star, at.name, at.target});
+        if (at.accepts.exists()) accept(at.accepts);
+        if (at.names || at.star.exists()) active.push_back(Active{at.names, at.star, at.name, at.target});
         if (at.loop != NONE) begin_loop(at.loop);
-        if (at.more != NONE) enter_more(at.more);
-    }
-
-    void enter_more(int32_t number) {
-        const FlatMore& at = flat.more[number];
-        if (at.conditions_end > at.conditions) {
-            conditional.push_back(number);
-            levels.back().subjects |= at.subjects;
+        if (at.conditions != NONE) {
+            conditional.push_back(at.conditions);
+            levels.back().subjects |= flat.conditions[at.conditions].subjects;
         }
-        if (at.scope != NONE) enter(at.scope);
     }
 
     void begin_loop(int32_t loop) {
@@ -236,11 +245,11 @@ class PlainRun {
 
     void open_loop(int32_t number) {
         const FlatLoop& loop = flat.loops[number];
-        if (loop.star >= 0) stars.push_back(loop.star);
-        if (loop.is_wide) wide.push_back(number);
+        if (loop.star.exists()) stars.push_back(loop.star);
+        if (loop.is_wide) return wide.push_back(number);
         for (int32_t i = loop.first; i < loop.end; ++i) {
-            waiting[flat.waits[i].symbol].push_back(flat.waits[i].target);
-            lists.push_back(flat.waits[i].symbol);
+            waiting[flat.transitions[i].symbol].push_back(flat.transitions[i].target);
+            lists.push_back(flat.transitions[i].symbol);
         }
     }
 
@@ -271,17 +280,17 @@ class PlainRun {
         held.push_back(condition);
     }
 
-    void look_up(const FlatMore& at) {
+    void look_up(const FlatConditions& at) {
         for (const int32_t condition : held) {
-            const int32_t target = index->automaton.target(at.state, condition);
-            if (target >= 0) enter(target);
+            const Target target = flat.among(at.first, at.end, condition);
+            if (target.exists()) arrive(target);
         }
     }
 
-    void look_through(const FlatMore& at) {
-        for (int32_t i = at.conditions; i < at.conditions_end; ++i) {
-            const Transition& condition = flat.conditions[i];
-            if (size_t(condition.symbol) < held_at.size() && held_at[condition.symbol] == held_round) enter(condition.target);
+    void look_through(const FlatConditions& at) {
+        for (int32_t i = at.first; i < at.end; ++i) {
+            const Transition& condition = flat.transitions[i];
+            if (size_t(condition.symbol) < held_at.size() && held_at[condition.symbol] == held_round) arrive(condition.target);
         }
     }
 

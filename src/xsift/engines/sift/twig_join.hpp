@@ -1,7 +1,7 @@
 // TwigJoin: which twigs hold in a document, given where the edges of all of them were met.
 //
-// A plain run (plain_run.hpp) follows the paths of scopes like any others, and does not ask below which branch point it is. So
-// what it knows of an edge is where in the document it was met. A twig can only hold if all its edges were, which few
+// A plain run (plain_run.hpp) does not ask below which branch point it is. So what it knows of an edge is where in the document
+// it was met. A twig can only hold if all its edges were, which few
 // have: those are looked at more closely, when the document ends (YFilter's way).
 //
 // From the elements where an edge was met it is gone up the automaton, state by state, to the scope: by a name or `*` from each
@@ -24,7 +24,7 @@ struct PlainElement {
     int32_t last;         // the last element below it, or itself: elements are numbered in document order
 };
 
-// Something that was noted at an element: an edge that was met, or a loop that began.
+// Something that was noted at an element: an acceptance, or a loop that began.
 struct Note {
     int32_t number, element;
 };
@@ -33,19 +33,21 @@ class TwigJoin {
     const TwigIndex* index = nullptr;
     const FlatAutomaton& flat;
     const std::vector<PlainElement>* elements = nullptr;
+    std::vector<uint64_t> noted;       // bits by acceptance
+    std::vector<int32_t> distinct;     // all that are set
     std::vector<uint64_t> met;         // bits by edge; then one that is always set
     std::vector<int32_t> met_edges;    // all that are set: first those that the run met, then those of subs
     std::vector<uint8_t> is_candidate; // by node
     std::vector<int32_t> candidates;   // nodes whose edges were all met
 
-    // Lists of elements, descending, by edge and by loop: of those that candidates need.
+    // Lists of elements, by acceptance and by loop: of those that candidates need.
     struct Listed {
         int32_t element, previous;
     };
     std::vector<Listed> listed;
-    std::vector<int32_t> last_met, last_begun;  // in `listed`; NONE: there is none; UNASKED
+    std::vector<int32_t> last_noted, last_begun;  // in `listed`; NONE: there is none; UNASKED
     enum : int32_t { UNASKED = -2 };
-    std::vector<int32_t> asked_edges, asked_loops;
+    std::vector<int32_t> asked, asked_loops;
 
     // Sets of elements, ascending, in `pool`.
     struct Set {
@@ -71,6 +73,24 @@ class TwigJoin {
 
     // Candidates.
 
+    // Meets the edges of what was accepted, and marks the keys.
+    void take(const std::vector<Note>& accepted, Results& results) {
+        for (const Note& note : accepted) {
+            uint64_t& word = noted[uint32_t(note.number) >> 6];
+            const uint64_t bit = uint64_t(1) << (note.number & 63);
+            if (word & bit) continue;
+            word |= bit;
+            distinct.push_back(note.number);
+            __builtin_prefetch(&flat.acceptances[note.number]);
+        }
+        for (const int32_t number : distinct) {
+            for (int32_t i = flat.acceptances[number]; i < flat.acceptances[number + 1]; ++i) {
+                if (is_key(flat.accepted[i])) results.mark(flat.accepted[i]);
+                else meet(edge_of_code(flat.accepted[i]));
+            }
+        }
+    }
+
     bool all_met(int32_t number) const {
         const Node& node = index->nodes[number];
         for (int32_t i = 0; i < node.edge_count; ++i)
@@ -80,8 +100,7 @@ class TwigJoin {
 
     // Looks at the nodes that an edge triggers.
     void look(int32_t edge) {
-        const FlatEdge at = flat.edges[edge];
-        for (int32_t i = at.triggers; i < at.triggers_end; ++i) {
+        for (int32_t i = flat.triggers_of[edge]; i < flat.triggers_of[edge + 1]; ++i) {
             const NodeTrigger& trigger = flat.triggers[i];
             if (!(is_met(trigger.other) & is_met(trigger.third))) continue;
             if ((trigger.more && !all_met(trigger.node)) || is_candidate[trigger.node]) continue;
@@ -95,8 +114,8 @@ class TwigJoin {
     void find_candidates() {
         const size_t paths = met_edges.size();
         for (size_t i = 0; i < paths; ++i) {
-            if (i + AHEAD < paths) __builtin_prefetch(&flat.edges[met_edges[i + AHEAD]]);
-            if (i + AHEAD / 2 < paths) __builtin_prefetch(&flat.triggers[flat.edges[met_edges[i + AHEAD / 2]].triggers]);
+            if (i + AHEAD < paths) __builtin_prefetch(&flat.triggers_of[met_edges[i + AHEAD]]);
+            if (i + AHEAD / 2 < paths) __builtin_prefetch(flat.triggers.data() + flat.triggers_of[met_edges[i + AHEAD / 2]]);
             look(met_edges[i]);
         }
         for (size_t looked_at = 0; looked_at < candidates.size();) {
@@ -110,24 +129,27 @@ class TwigJoin {
 
     // Asks for the elements of an edge, and of the loops on the way up from it.
     void ask_for(int32_t edge) {
-        if (last_met[edge] != UNASKED) return;
-        last_met[edge] = NONE;
-        asked_edges.push_back(edge);
+        const int32_t acceptance = flat.acceptance_of[edge];
+        if (acceptance != NONE) ask_for(acceptance, last_noted, asked);
         const Automaton& automaton = index->automaton;
         for (int32_t state = end_of(edge); automaton.states[state].symbol != SCOPE;) {
             const int32_t before = automaton.states[state].parent;
             if (automaton.states[before].flags & NfaState::LOOPS) {
                 state = automaton.states[before].parent;
-                const int32_t loop = flat.states[state].loop;
-                if (last_begun[loop] == UNASKED) {
-                    last_begun[loop] = NONE;
-                    asked_loops.push_back(loop);
-                }
+                ask_for(loop_behind(state), last_begun, asked_loops);
             } else {
                 state = before;
             }
         }
     }
+
+    static void ask_for(int32_t number, std::vector<int32_t>& last, std::vector<int32_t>& asked) {
+        if (last[number] != UNASKED) return;
+        last[number] = NONE;
+        asked.push_back(number);
+    }
+
+    int32_t loop_behind(int32_t state) const { return flat.states[flat.state_of[state]].loop; }
 
     // The state of the automaton at the elements of an edge.
     int32_t end_of(int32_t edge) const {
@@ -178,7 +200,7 @@ class TwigJoin {
         const Edge& at = index->edges[edge];
         if (at.state != NONE) {
             climbing.clear();
-            for (int32_t i = last_met[edge]; i >= 0; i = listed[i].previous) climbing.push_back(listed[i].element);
+            for (int32_t i = last_noted[flat.acceptance_of[edge]]; i >= 0; i = listed[i].previous) climbing.push_back(listed[i].element);
             put_in_order(climbing);  // what conditions on text lead to is met when elements end
         } else {
             intersect(at.sub);
@@ -192,7 +214,7 @@ class TwigJoin {
                 if (times) climb(times);
                 times = 0;
                 state = states[before].parent;
-                climb_loop(flat.states[state].loop);
+                climb_loop(loop_behind(state));
             } else {
                 times += !(states[state].flags & NfaState::STAYS);
                 state = before;
@@ -257,12 +279,14 @@ class TwigJoin {
         for (const int32_t edge : met_edges) met[uint32_t(edge) >> 6] = 0;
         met[index->edges.size() >> 6] |= uint64_t(1) << (index->edges.size() & 63);
         for (const int32_t node : candidates) is_candidate[node] = 0;
-        for (const int32_t edge : asked_edges) last_met[edge] = UNASKED;
+        for (const int32_t number : distinct) noted[uint32_t(number) >> 6] = 0;
+        for (const int32_t number : asked) last_noted[number] = UNASKED;
         for (const int32_t loop : asked_loops) last_begun[loop] = UNASKED;
         for (const int32_t edge : known) is_reached[edge] = 0;
         met_edges.clear();
         candidates.clear();
-        asked_edges.clear();
+        distinct.clear();
+        asked.clear();
         asked_loops.clear();
         known.clear();
         listed.clear();
@@ -279,35 +303,40 @@ class TwigJoin {
         index = of;
         met.assign(index->edges.size() / 64 + 1, 0);
         is_candidate.assign(index->nodes.size(), 0);
-        last_met.assign(index->edges.size(), UNASKED);
+        noted.assign(flat.acceptances.size() / 64 + 1, 0);
+        last_noted.assign(flat.acceptances.size(), UNASKED);
         last_begun.assign(flat.loops.size(), UNASKED);
         reached.assign(index->edges.size(), Set{0, 0});
         is_reached.assign(index->edges.size(), 0);
         met_edges.clear();
         candidates.clear();
+        known.clear();
+        distinct.clear();
+        asked.clear();
+        asked_loops.clear();
         forget();
     }
 
-    // Marks the keys of the twigs that hold.
-    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& edges_met, const std::vector<Note>& loops_begun,
+    // Marks the keys of acceptances, and of the twigs that hold.
+    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& accepted, const std::vector<Note>& loops_begun,
                 Results& results) {
         elements = &of;
-        for (const Note& note : edges_met) meet(note.number);
+        take(accepted, results);
         find_candidates();
         evaluated += int64_t(candidates.size());
         for (const int32_t number : candidates) {
             const Node& node = index->nodes[number];
             for (int32_t i = 0; i < node.edge_count; ++i) ask_for(index->edge_pool[node.edges + i]);
         }
-        list_notes(edges_met, last_met);
-        list_notes(loops_begun, last_begun);
+        if (!asked.empty()) list_notes(accepted, last_noted);
+        if (!asked_loops.empty()) list_notes(loops_begun, last_begun);
         for (const int32_t number : candidates)
             if (is_key(index->nodes[number].target) && has_witness(number)) results.mark(index->nodes[number].target);
         forget();
     }
 
     size_t bytes() const {
-        return met.capacity() * 8 + is_candidate.capacity() + (last_met.capacity() + last_begun.capacity()) * 4 +
+        return met.capacity() * 8 + is_candidate.capacity() + (last_noted.capacity() + last_begun.capacity()) * 4 + noted.capacity() * 8 +
                reached.capacity() * sizeof(Set) + is_reached.capacity() + listed.capacity() * sizeof(Listed) +
                pool.capacity() * 4;
     }
