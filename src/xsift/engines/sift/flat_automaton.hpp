@@ -73,6 +73,12 @@ struct NodeTrigger {
     int32_t more;          // whether there are yet more
 };
 
+// A part of the way up from where an edge was met to its scope: so many parents, then all elements above where a loop began.
+struct Climb {
+    int32_t parents;
+    int32_t loop;          // or NONE: the scope is reached
+};
+
 class FlatAutomaton {
    public:
     std::vector<FlatState> states;
@@ -84,8 +90,9 @@ class FlatAutomaton {
     std::vector<int32_t> accepted;       // keys and edges, as codes
     std::vector<int32_t> acceptances;    // where in `accepted` those of each acceptance begin
     // For the twig join:
-    std::vector<int32_t> state_of;       // by state of the automaton
     std::vector<int32_t> acceptance_of;  // by edge; NONE if a sub completes it
+    std::vector<int32_t> climbs_of;      // by edge: where in `climbs` its own begin
+    std::vector<Climb> climbs;
     std::vector<int32_t> triggers_of;    // by edge: where in `triggers` the nodes begin that are to be looked at when it is met
     std::vector<NodeTrigger> triggers;
 
@@ -111,8 +118,9 @@ class FlatAutomaton {
     size_t bytes() const {
         return states.capacity() * sizeof(FlatState) + conditions.capacity() * sizeof(FlatConditions) +
                loops.capacity() * sizeof(FlatLoop) + transitions.capacity() * sizeof(Transition) +
-               (waiting_of.capacity() + accepted.capacity() + acceptances.capacity() + state_of.capacity() +
-                acceptance_of.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
+               (waiting_of.capacity() + accepted.capacity() + acceptances.capacity() +
+                acceptance_of.capacity() + climbs_of.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
+               climbs.capacity() * sizeof(Climb) +
                triggers.capacity() * sizeof(NodeTrigger);
     }
 
@@ -133,6 +141,7 @@ class FlatAutomaton {
         const Automaton& automaton;
         std::vector<Move> moves;               // of the automaton, then of the flat one
         std::vector<int32_t> first_of;         // by state: where in `moves` its own begin
+        std::vector<int32_t> state_of;         // by state of the automaton: the flat one
         FlatMap<int32_t> known;                // pack(flat state, symbol) -> flat state
         // By flat state:
         std::vector<int32_t> star, loop;
@@ -152,7 +161,12 @@ class FlatAutomaton {
             list_acceptances();
             lay_out_transitions();
             for (size_t i = 0; i < star.size(); ++i) lay_out_state(int32_t(i));
-            lay_out_triggers();
+            for (const Edge& edge : index.edges) {
+                lay_out_climbs(edge);
+                lay_out_triggers(edge);
+            }
+            flat.climbs_of.push_back(int32_t(flat.climbs.size()));
+            flat.triggers_of.push_back(int32_t(flat.triggers.size()));
         }
 
        private:
@@ -207,12 +221,12 @@ class FlatAutomaton {
             };
             std::vector<Pending> pending{{0, new_state(), false}};
             std::vector<Move> merged;
-            flat.state_of.assign(automaton.states.size(), NONE);
+            state_of.assign(automaton.states.size(), NONE);
             while (!pending.empty()) {
                 const Pending at = pending.back();
                 pending.pop_back();
                 const NfaState& state = automaton.states[at.state];
-                flat.state_of[at.state] = at.flat;
+                state_of[at.state] = at.flat;
                 if (state.accepts != NOTHING) codes.push_back(Code{at.flat, state.accepts});
                 subjects[at.flat] |= automaton.subjects.get(uint32_t(at.state), 0);
                 is_scoped[at.flat] |= at.is_scoped;
@@ -322,18 +336,32 @@ class FlatAutomaton {
             return flat.waiting_of[symbol];
         }
 
-        void lay_out_triggers() {
-            const int32_t none = int32_t(index.edges.size());
-            flat.triggers_of.reserve(index.edges.size() + 1);
-            for (const Edge& edge : index.edges) {
-                flat.triggers_of.push_back(int32_t(flat.triggers.size()));
-                for (int32_t number = edge.first; number != NONE; number = index.nodes[number].next) {
-                    const Node& node = index.nodes[number];
-                    flat.triggers.push_back(NodeTrigger{node.other == NONE ? none : node.other,
-                                                        node.third == NONE ? none : node.third, number, node.more});
+        void lay_out_climbs(const Edge& edge) {
+            flat.climbs_of.push_back(int32_t(flat.climbs.size()));
+            if (edge.uses == 0 || (edge.state == NONE && edge.sub == NONE)) return;  // it is free, or counts children in order
+            int32_t state = edge.state != NONE ? edge.state : index.nodes[edge.sub].state, parents = 0;
+            while (automaton.states[state].symbol != SCOPE) {
+                const int32_t before = automaton.states[state].parent;
+                if (automaton.states[before].flags & NfaState::LOOPS) {
+                    state = automaton.states[before].parent;
+                    flat.climbs.push_back(Climb{parents, flat.states[state_of[state]].loop});
+                    parents = 0;
+                } else {
+                    parents += !stays(state);
+                    state = before;
                 }
             }
+            if (parents) flat.climbs.push_back(Climb{parents, NONE});
+        }
+
+        void lay_out_triggers(const Edge& edge) {
+            const int32_t none = int32_t(index.edges.size());
             flat.triggers_of.push_back(int32_t(flat.triggers.size()));
+            for (int32_t number = edge.first; number != NONE; number = index.nodes[number].next) {
+                const Node& node = index.nodes[number];
+                flat.triggers.push_back(NodeTrigger{node.other == NONE ? none : node.other,
+                                                    node.third == NONE ? none : node.third, number, node.more});
+            }
         }
     };
 };

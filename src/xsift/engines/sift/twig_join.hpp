@@ -33,31 +33,41 @@ class TwigJoin {
     const TwigIndex* index = nullptr;
     const FlatAutomaton& flat;
     const std::vector<PlainElement>* elements = nullptr;
-    std::vector<uint64_t> noted;       // bits by acceptance
-    std::vector<int32_t> distinct;     // all that are set
+
+    // Lists of elements, by acceptance and by loop.
+    struct Listed {
+        int32_t element, previous;
+    };
+    std::vector<Listed> listed;
+    struct Lists {
+        std::vector<int32_t> last;     // in `listed`, or NONE
+        std::vector<int32_t> distinct; // those that there are
+
+        void resize(size_t number) {
+            last.assign(number, NONE);
+            distinct.clear();
+        }
+        void clear() {
+            for (const int32_t number : distinct) last[number] = NONE;
+            distinct.clear();
+        }
+    };
+    Lists accepted, begun;
+
     std::vector<uint64_t> met;         // bits by edge; then one that is always set
     std::vector<int32_t> met_edges;    // all that are set: first those that the run met, then those of subs
     std::vector<uint8_t> is_candidate; // by node
     std::vector<int32_t> candidates;   // nodes whose edges were all met
 
-    // Lists of elements, by acceptance and by loop: of those that candidates need.
-    struct Listed {
-        int32_t element, previous;
-    };
-    std::vector<Listed> listed;
-    std::vector<int32_t> last_noted, last_begun;  // in `listed`; NONE: there is none; UNASKED
-    enum : int32_t { UNASKED = -2 };
-    std::vector<int32_t> asked, asked_loops;
-
     // Sets of elements, ascending, in `pool`.
     struct Set {
         int32_t begin, end;
-        int32_t size() const { return end - begin; }
+        bool is_empty() const { return begin == end; }
     };
+    static constexpr Set UNKNOWN{NONE, NONE};
     std::vector<int32_t> pool;
     std::vector<Set> reached;          // by edge: branch points below which it is
-    std::vector<uint8_t> is_reached;   // whether that is known
-    std::vector<int32_t> known;        // the edges of which it is
+    std::vector<int32_t> known;        // the edges of which that is known
     std::vector<int32_t> climbing, above, common;
 
     uint64_t is_met(int32_t edge) const { return met[uint32_t(edge) >> 6] >> (edge & 63) & 1; }
@@ -73,20 +83,23 @@ class TwigJoin {
 
     // Candidates.
 
-    // Meets the edges of what was accepted, and marks the keys.
-    void take(const std::vector<Note>& accepted, Results& results) {
-        for (const Note& note : accepted) {
-            uint64_t& word = noted[uint32_t(note.number) >> 6];
-            const uint64_t bit = uint64_t(1) << (note.number & 63);
-            if (word & bit) continue;
-            word |= bit;
-            distinct.push_back(note.number);
-            __builtin_prefetch(&flat.acceptances[note.number]);
+    void list_notes(const std::vector<Note>& notes, Lists& lists) {
+        for (const Note& note : notes) {
+            int32_t& last = lists.last[note.number];
+            if (last == NONE) lists.distinct.push_back(note.number);
+            listed.push_back(Listed{note.element, last});
+            last = int32_t(listed.size()) - 1;
         }
-        for (const int32_t number : distinct) {
-            for (int32_t i = flat.acceptances[number]; i < flat.acceptances[number + 1]; ++i) {
-                if (is_key(flat.accepted[i])) results.mark(flat.accepted[i]);
-                else meet(edge_of_code(flat.accepted[i]));
+    }
+
+    // Meets the edges of what was accepted, and marks the keys.
+    void take_accepted(Results& results) {
+        for (size_t i = 0; i < accepted.distinct.size(); ++i) {
+            if (i + AHEAD < accepted.distinct.size()) __builtin_prefetch(&flat.acceptances[accepted.distinct[i + AHEAD]]);
+            const int32_t number = accepted.distinct[i];
+            for (int32_t j = flat.acceptances[number]; j < flat.acceptances[number + 1]; ++j) {
+                if (is_key(flat.accepted[j])) results.mark(flat.accepted[j]);
+                else meet(edge_of_code(flat.accepted[j]));
             }
         }
     }
@@ -127,44 +140,6 @@ class TwigJoin {
         }
     }
 
-    // Asks for the elements of an edge, and of the loops on the way up from it.
-    void ask_for(int32_t edge) {
-        const int32_t acceptance = flat.acceptance_of[edge];
-        if (acceptance != NONE) ask_for(acceptance, last_noted, asked);
-        const Automaton& automaton = index->automaton;
-        for (int32_t state = end_of(edge); automaton.states[state].symbol != SCOPE;) {
-            const int32_t before = automaton.states[state].parent;
-            if (automaton.states[before].flags & NfaState::LOOPS) {
-                state = automaton.states[before].parent;
-                ask_for(loop_behind(state), last_begun, asked_loops);
-            } else {
-                state = before;
-            }
-        }
-    }
-
-    static void ask_for(int32_t number, std::vector<int32_t>& last, std::vector<int32_t>& asked) {
-        if (last[number] != UNASKED) return;
-        last[number] = NONE;
-        asked.push_back(number);
-    }
-
-    int32_t loop_behind(int32_t state) const { return flat.states[flat.state_of[state]].loop; }
-
-    // The state of the automaton at the elements of an edge.
-    int32_t end_of(int32_t edge) const {
-        const Edge& at = index->edges[edge];
-        return at.state != NONE ? at.state : index->nodes[at.sub].state;
-    }
-
-    void list_notes(const std::vector<Note>& notes, std::vector<int32_t>& last) {
-        for (const Note& note : notes) {
-            if (last[note.number] == UNASKED) continue;
-            listed.push_back(Listed{note.element, last[note.number]});
-            last[note.number] = int32_t(listed.size()) - 1;
-        }
-    }
-
     // The way up.
 
     // Makes a list ascending. It mostly is, or is descending.
@@ -186,7 +161,7 @@ class TwigJoin {
     // Replaces them by all elements above them where a loop began.
     void climb_loop(int32_t loop) {
         above.clear();
-        for (int32_t i = last_begun[loop]; i >= 0; i = listed[i].previous) {
+        for (int32_t i = begun.last[loop]; i >= 0; i = listed[i].previous) {
             const int32_t element = listed[i].element;
             const auto below = std::upper_bound(climbing.begin(), climbing.end(), element);
             if (below != climbing.end() && *below <= (*elements)[element].last) above.push_back(element);
@@ -195,41 +170,34 @@ class TwigJoin {
         put_in_order(climbing);
     }
 
+    // Puts the elements where an edge was met into `climbing`: of a sub, those that it holds for.
+    void start_climbing(int32_t edge) {
+        if (flat.acceptance_of[edge] == NONE) {
+            intersect(index->edges[edge].sub);
+            climbing = common;
+            return;
+        }
+        climbing.clear();
+        for (int32_t i = accepted.last[flat.acceptance_of[edge]]; i >= 0; i = listed[i].previous)
+            climbing.push_back(listed[i].element);
+        put_in_order(climbing);  // what conditions on text lead to is met when elements end
+    }
+
     // Finds the branch points below which an edge is.
     void reach(int32_t edge) {
-        const Edge& at = index->edges[edge];
-        if (at.state != NONE) {
-            climbing.clear();
-            for (int32_t i = last_noted[flat.acceptance_of[edge]]; i >= 0; i = listed[i].previous) climbing.push_back(listed[i].element);
-            put_in_order(climbing);  // what conditions on text lead to is met when elements end
-        } else {
-            intersect(at.sub);
-            climbing = common;
+        start_climbing(edge);
+        for (int32_t i = flat.climbs_of[edge]; i < flat.climbs_of[edge + 1] && !climbing.empty(); ++i) {
+            if (flat.climbs[i].parents) climb(flat.climbs[i].parents);
+            if (flat.climbs[i].loop != NONE) climb_loop(flat.climbs[i].loop);
         }
-        const NfaState* const states = index->automaton.states.data();
-        int32_t state = end_of(edge), times = 0;
-        while (!climbing.empty() && states[state].symbol != SCOPE) {
-            const int32_t before = states[state].parent;
-            if (states[before].flags & NfaState::LOOPS) {
-                if (times) climb(times);
-                times = 0;
-                state = states[before].parent;
-                climb_loop(loop_behind(state));
-            } else {
-                times += !(states[state].flags & NfaState::STAYS);
-                state = before;
-            }
-        }
-        if (times && !climbing.empty()) climb(times);
         const int32_t begin = int32_t(pool.size());
         pool.insert(pool.end(), climbing.begin(), climbing.end());
         reached[edge] = Set{begin, int32_t(pool.size())};
-        is_reached[edge] = 1;
         known.push_back(edge);
     }
 
     Set reached_by(int32_t edge) {
-        if (!is_reached[edge]) reach(edge);
+        if (reached[edge].begin == NONE) reach(edge);
         return reached[edge];
     }
 
@@ -249,7 +217,7 @@ class TwigJoin {
         const Node& node = index->nodes[number];
         const int32_t* const edge = index->edge_pool.data() + node.edges;
         for (int32_t i = 0; i < node.edge_count; ++i)
-            if (reached_by(edge[i]).size() == 0) return false;
+            if (reached_by(edge[i]).is_empty()) return false;
         if (node.edge_count == 1) return true;
         if (node.edge_count == 2) return are_common(reached[edge[0]], reached[edge[1]]);
         intersect(number);
@@ -275,70 +243,66 @@ class TwigJoin {
         }
     }
 
+    void look_at_candidates(Results& results) {
+        for (size_t i = 0; i < candidates.size(); ++i) {
+            if (i + AHEAD < candidates.size()) {
+                __builtin_prefetch(&index->nodes[candidates[i + AHEAD]]);
+                __builtin_prefetch(index->edge_pool.data() + index->nodes[candidates[i + AHEAD / 2]].edges);
+            }
+            const int32_t target = index->nodes[candidates[i]].target;
+            if (is_key(target) && has_witness(candidates[i])) results.mark(target);
+        }
+    }
+
     void forget() {
         for (const int32_t edge : met_edges) met[uint32_t(edge) >> 6] = 0;
         met[index->edges.size() >> 6] |= uint64_t(1) << (index->edges.size() & 63);
         for (const int32_t node : candidates) is_candidate[node] = 0;
-        for (const int32_t number : distinct) noted[uint32_t(number) >> 6] = 0;
-        for (const int32_t number : asked) last_noted[number] = UNASKED;
-        for (const int32_t loop : asked_loops) last_begun[loop] = UNASKED;
-        for (const int32_t edge : known) is_reached[edge] = 0;
+        for (const int32_t edge : known) reached[edge] = UNKNOWN;
+        accepted.clear();
+        begun.clear();
         met_edges.clear();
         candidates.clear();
-        distinct.clear();
-        asked.clear();
-        asked_loops.clear();
         known.clear();
         listed.clear();
         pool.clear();
     }
 
    public:
-    static constexpr size_t AHEAD = 8;  // edges that are asked for in advance
-    int64_t evaluated = 0;             // candidates since ever
+    static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
+    int64_t evaluated = 0;              // candidates since ever
 
     explicit TwigJoin(const FlatAutomaton& flat) : flat(flat) {}
 
     void assign(const TwigIndex* of) {
         index = of;
+        accepted.resize(flat.acceptances.size());
+        begun.resize(flat.loops.size());
         met.assign(index->edges.size() / 64 + 1, 0);
         is_candidate.assign(index->nodes.size(), 0);
-        noted.assign(flat.acceptances.size() / 64 + 1, 0);
-        last_noted.assign(flat.acceptances.size(), UNASKED);
-        last_begun.assign(flat.loops.size(), UNASKED);
-        reached.assign(index->edges.size(), Set{0, 0});
-        is_reached.assign(index->edges.size(), 0);
+        reached.assign(index->edges.size(), UNKNOWN);
         met_edges.clear();
         candidates.clear();
         known.clear();
-        distinct.clear();
-        asked.clear();
-        asked_loops.clear();
         forget();
     }
 
     // Marks the keys of acceptances, and of the twigs that hold.
-    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& accepted, const std::vector<Note>& loops_begun,
+    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& accepted_at, const std::vector<Note>& begun_at,
                 Results& results) {
         elements = &of;
-        take(accepted, results);
+        list_notes(accepted_at, accepted);
+        take_accepted(results);
         find_candidates();
         evaluated += int64_t(candidates.size());
-        for (const int32_t number : candidates) {
-            const Node& node = index->nodes[number];
-            for (int32_t i = 0; i < node.edge_count; ++i) ask_for(index->edge_pool[node.edges + i]);
-        }
-        if (!asked.empty()) list_notes(accepted, last_noted);
-        if (!asked_loops.empty()) list_notes(loops_begun, last_begun);
-        for (const int32_t number : candidates)
-            if (is_key(index->nodes[number].target) && has_witness(number)) results.mark(index->nodes[number].target);
+        if (!candidates.empty()) list_notes(begun_at, begun);
+        look_at_candidates(results);
         forget();
     }
 
     size_t bytes() const {
-        return met.capacity() * 8 + is_candidate.capacity() + (last_noted.capacity() + last_begun.capacity()) * 4 + noted.capacity() * 8 +
-               reached.capacity() * sizeof(Set) + is_reached.capacity() + listed.capacity() * sizeof(Listed) +
-               pool.capacity() * 4;
+        return met.capacity() * 8 + is_candidate.capacity() + (accepted.last.capacity() + begun.last.capacity()) * 4 +
+               reached.capacity() * sizeof(Set) + listed.capacity() * sizeof(Listed) + pool.capacity() * 4;
     }
 };
 
