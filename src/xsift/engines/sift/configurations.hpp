@@ -88,7 +88,8 @@ class Configurations {
     std::vector<Report> reports;
     std::vector<Branching> branchings;
     std::vector<int32_t> owners;
-    int64_t made = 0;                // since ever
+    int64_t made = 0;                // since ever,
+    int64_t members = 0;             // and states of the automaton in them that lead on or accept
 
     void restart() {
         configs.clear();
@@ -390,6 +391,7 @@ class Configurations {
         made.reports = int32_t(reports.size());
         for (const Thread& thread : list) {
             const DfaState& state = dfa.states[thread.state];
+            members += state.members;
             made.names |= state.names;
             made.subjects |= state.subjects;
             if (state.yield == NONE) continue;

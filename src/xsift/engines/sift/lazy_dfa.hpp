@@ -60,6 +60,7 @@ struct DfaState {
     int32_t loops;            // what is active below the element: these and all above; NONE
     int32_t same_hash;
     int32_t yield;            // or NONE if it accepts nothing
+    int32_t members;          // states of the automaton in it that lead on or accept
     int32_t scope;            // the state at the scopes of its branching steps; UNKNOWN until it is asked for
     int32_t otherwise;        // where names that do not lead on lead; likewise
 };
@@ -340,6 +341,7 @@ class LazyDfa {
         made.subjects = 0;
         made.names = link != NONE ? loops[link].names : 0;
         made.branches = false;
+        made.members = 0;
         made.parts = int32_t(part_lists.size());
         part_lists.insert(part_lists.end(), part_list.begin(), part_list.end());
         made.parts_end = int32_t(part_lists.size());
@@ -347,6 +349,7 @@ class LazyDfa {
         for (const int32_t number : part_list) {
             const Part& part = parts[number];
             if (part.end > part.accepts) accepting.push_back(number);
+            made.members += int32_t(part.conditional - part.live + part.end - part.accepts);
             made.names |= part.names;
             made.subjects |= part.subjects;
             made.branches |= part.accepts > part.marked;

@@ -14,6 +14,7 @@
 #include "flat_automaton.hpp"
 #include "results.hpp"
 #include "twig_join.hpp"
+#include "way.hpp"
 
 namespace xsift::sift {
 
@@ -67,14 +68,15 @@ class PlainRun {
     // Paths that were met, in this document and before: two that share a place forget each other.
     static constexpr size_t PATHS = size_t(1) << 15;
     std::vector<uint32_t> paths;
+    int64_t entered_before = 0;        // states, in documents before this one
 
    public:
-    int64_t elements_seen = 0, new_paths = 0;  // in this document: elements, and those whose path was not met before
-    int64_t entered = 0;               // states since ever
+    PlainWork work;                    // in this document
 
     PlainRun(const TwigIndex* index, Results& results) : index(index), results(results), join(flat) {}
 
     int64_t evaluated() const { return join.evaluated; }
+    int64_t entered() const { return entered_before + work.entered; }  // states since ever
 
     // The index is another one.
     void assign() {
@@ -107,7 +109,8 @@ class PlainRun {
         loops_begun.clear();
         elements.assign(1, PlainElement{0, 0});
         innermost = 0;
-        elements_seen = new_paths = 0;
+        entered_before += work.entered;
+        work = PlainWork();
         enter(0);
     }
 
@@ -129,7 +132,7 @@ class PlainRun {
         levels.push_back(Level{active.size(), conditional.size(), loops.size(), 0, 0, 0, 0, path, false});
         elements.push_back(PlainElement{innermost, 0});
         innermost = int32_t(elements.size()) - 1;
-        entered += int64_t(reached.size());
+        work.entered += int64_t(reached.size());
         active.reserve(active.size() + reached.size());
         for (size_t i = 0; i < reached.size(); ++i) {
             if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
@@ -295,11 +298,11 @@ class PlainRun {
     }
 
     void look_for_path(uint64_t path) {
-        ++elements_seen;
+        ++work.elements;
         uint32_t& place = paths[path & (PATHS - 1)];
         if (place == uint32_t(path >> 32)) return;
         place = uint32_t(path >> 32);
-        ++new_paths;
+        ++work.new_paths;
     }
 };
 

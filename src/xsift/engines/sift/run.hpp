@@ -51,7 +51,7 @@ class Run : public Guide {
     int64_t looked() const { return remembering.looked() + plain.evaluated(); }
     int64_t decisions() const { return remembering.decisions(); }
     int64_t flushes() const { return remembering.flushes; }
-    int64_t entered() const { return plain.entered; }
+    int64_t entered() const { return plain.entered(); }
     size_t cached_bytes() const { return remembering.cached_bytes(); }
     size_t mark_bytes() const { return remembering.mark_bytes() + results.bytes() + plain.bytes(); }
 
@@ -91,9 +91,9 @@ class Run : public Guide {
     void collect(std::vector<int32_t>& keys) {
         if (is_plain) {
             plain.end_document();
-            way.was_plain(plain.elements_seen, plain.new_paths);
+            way.was_plain(plain.work);
         } else {
-            way.was_remembered(codes_taken / 2, made() - made_before);
+            way.was_remembered(codes_taken / 2, made() - made_before, remembering.plain_guess());
         }
         results.take([&](const int32_t* begin, const int32_t* end) { keys.insert(keys.end(), begin, end); });
         unfinished = false;
@@ -141,7 +141,7 @@ class Run : public Guide {
     // Whether a plain run costs too much memory, or does not pay: a long document may be like itself.
     bool is_too_long() {
         look_at = std::min(2 * look_at, most_notes);
-        return plain.notes() >= most_notes || !way.pays(plain.elements_seen, plain.new_paths);
+        return plain.notes() >= most_notes || !way.pays(plain.work);
     }
 
     // Takes the document at hand the other way, from its beginning. What matched so far has matched.
