@@ -1,20 +1,21 @@
 """Documents that are new to an engine beside documents that it has seen: sift remembers, the others do not.
 
-Each engine has seen 150 documents, twice. Then come batches of 150 that are new to it, each twice in a row: first they
-are new, then they were seen before. Engines take turns batch by batch; the median of the batches counts. Times are CPU
-time in all, reading included. `remembers` and `plain` are sift told to do one of its two ways always.
+Each engine has seen 150 documents, twice. Then come batches of 150 that are new to it, each twice in a row: first
+they are new, then they were seen before. Engines take turns batch by batch; the median of the batches counts. Times
+are CPU time in all, reading included. `remembers` and `plain` are sift told to do one of its two ways always.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import xsift
 from benchmarks.measuring import machine, median, table
 from benchmarks.sift import ATTRIBUTES, distinct, documents_of, subscriptions_of
 
 ENGINES = ("yfilter", "bfilter", "indexfilter", "xtrie", "sift")
-WAYS: dict[str, dict[str, str]] = {"remembers": {"remember": "always"}, "plain": {"remember": "never"}}
+WAYS: dict[str, dict[str, Any]] = {"remembers": {"remember": "always"}, "plain": {"remember": "never"}}
 BATCH = 150
 BATCHES = 5
 
@@ -35,7 +36,11 @@ WORKLOADS: dict[str, tuple[str, int, int, dict[str, object]]] = {
     "10,000 treebank paths": ("treebank", 10_000, 4000, {}),
     "150,000 treebank paths": ("treebank", 150_000, 4000, {}),
 }
-FEW_KINDS: dict[str, dict[str, object]] = {"paths": {}, "1 nested path": {"nested_paths": 1}, "1 attribute": ATTRIBUTES}
+FEW_KINDS: dict[str, dict[str, object]] = {
+    "paths": {},
+    "1 nested path": {"nested_paths": 1},
+    "1 attribute": ATTRIBUTES,
+}
 FEW = (1, 10, 100, 1000)
 
 

@@ -8,18 +8,32 @@ condition leads to runs beside it, and only where the condition holds; a reader 
 element before it looks at a value (document/guide.hpp). (4) When a branch point ends, what was met below it decides its
 patterns; small sets of that are remembered with their outcome (branch_sets.hpp), large ones looked through without a branch
 (decider.hpp). (5) Results are bits, set in any order and read in ascending order. (6) When every pattern has matched, or the
-root's name leads nowhere, the rest of the document is not looked at.
+root's name leads nowhere, the rest of the document is not looked at. (7) What is made for a document and never met again is
+made in vain. Where documents lead to much that is new, they are taken another way, which makes nothing: the automaton as it
+is, with scopes left out, and a join of branches at the end (plain_run.hpp).
 
     automaton.hpp        Automaton: all paths, prefixes shared; conditions and scopes are transitions too
     twig_index.hpp       TwigIndex: patterns as paths, nodes and edges; adding and removing them
+    run.hpp              Run: one thread's way through documents
+    way.hpp              Way: which of two ways a document is taken
+    results.hpp          Results: the keys that matched, as bits
+
+    remembering_run.hpp  RememberingRun: what documents lead to is made once, and remembered
+    parts.hpp            Parts: sets of states, each kept once
     lazy_dfa.hpp         LazyDfa: sets of states as states; parts, loops, yields
     configurations.hpp   Configurations: all threads at an element as one number
+    branch_points.hpp    BranchPoints: the open elements where patterns branch, and what they meet
     branch_sets.hpp      BranchSets: what was met below a branch point, and what follows from it
+    triggers.hpp         TriggerBlocks: what is to be looked at when edges are met
     decider.hpp          Decider: what follows, found out
-    run.hpp              Run: one thread's way through documents
+
+    plain_run.hpp        PlainRun: the automaton as it is, followed without remembering anything
+    flat_automaton.hpp   FlatAutomaton: the automaton laid out for that
+    twig_join.hpp        TwigJoin: which twigs hold, found out when the document has ended
+
     index_check.hpp      IndexCheck: that a restored index leads nowhere outside
 
-What came from where. The shared automaton with its `//` loops is YFilter's. That a node is looked at only when its least
+What came from where. The shared automaton with its `//` loops is YFilter's, and so is the join of the plain way. That a node is looked at only when its least
 likely branch is there is AFilter's trigger; choosing among equals the one with the shortest list is XFilter's list balance. Equal
 sub-patterns decided once are iFiST's shareable segments; a predicate kept once for all its subscribers is predicate-based
 filtering's. That branches are resolved when their element is closed, with no join afterwards, is BFilter's backward matching.
@@ -157,7 +171,7 @@ cdef class Sift(Engine):
     paper = "xsift's own; takes an idea from each of the papers"
     takes = "every pattern, ordered or not"
     wins = "documents of a kind that it has seen before, and large sets; what engine=\"auto\" picks"
-    caveat = "slower than yfilter on recursive documents of which no two are alike; a cache, bounded by cache_bytes a thread"
+    caveat = "a cache, bounded by cache_bytes a thread; documents of which no two are alike cost what they cost in yfilter"
     options = {"cache_bytes": (DEFAULT_CACHE_BYTES,), "remember": ("auto", "always", "never")}
     counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked",
                      "documents not remembered", "states entered in them")
