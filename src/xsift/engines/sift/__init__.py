@@ -1,1 +1,1 @@
-"""`sift`, xsift's own engine: engine.pyx; the index is in automaton.hpp and twig_index.hpp, a run in run.hpp, which has two ways."""
+"""`sift`, xsift's own engine: engine.pyx; the index is in automaton.hpp and twig_index.hpp, a run in run.hpp."""
