@@ -10,6 +10,7 @@ BENCHMARKS = {
     "foundation": "parsing alone, engines, and the lxml loop, at 1,000 to 100,000 subscriptions",
     "scanner": "the scanner beside libexpat, on documents of many kinds; filtering beside libexpat alone",
     "sift": "the engine sift beside the others, on the workloads that it was made for",
+    "novelty": "the engine sift beside the others, on documents that are new to it, and on those that it has seen",
     "tables": "subscription tables: a million rows, single changes, looks, a stream that follows, restarts",
     "written": "the XPath that people write: stylesheets, rules about invoices, a mixed set, hostile expressions",
     "yardstick": "the path engines beside YFilter 1.0 (Java), which XSIFT_YFILTER names: paths, twigs, conditions",

@@ -18,11 +18,12 @@ CACHES = [0, 3000, 20_000, 1 << 27]
 
 
 @pytest.mark.parametrize("cache_bytes", CACHES)
+@pytest.mark.parametrize("remember", ["auto", "always", "never"])
 @pytest.mark.parametrize("kind", ["linear", "twigs", "ordered"])
-def test_the_answer_does_not_depend_on_the_cache(cache_bytes: int, kind: str) -> None:
+def test_the_answer_does_not_depend_on_the_cache(cache_bytes: int, remember: str, kind: str) -> None:
     for seed in range(4):
         for compare in (differences, recursive_differences):
-            engine = Sift(cache_bytes=cache_bytes)
+            engine = Sift(cache_bytes=cache_bytes, remember=remember)
             found = compare(engine, random.Random(seed), 8, linear=kind == "linear", ordered=kind == "ordered")
             assert not found, found[:5]
 
@@ -156,7 +157,74 @@ def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
         assert restored.match(document).tolist() == expected
 
 
+def novel_documents(symbols: Symbols, number: int) -> list[RecordedEvents]:
+    """Documents that have nearly no path in common: many names, at random, deep."""
+    rng = random.Random(3)
+    made = []
+    for _ in range(number):
+        element = Element(f"n{rng.randrange(40)}")
+        for _ in range(60):
+            element = Element(f"n{rng.randrange(40)}", children=[Element(f"n{rng.randrange(40)}"), element])
+        made.append(element.document(symbols))
+    return made
+
+
+def engine_for_novel_documents(symbols: Symbols, **options: object) -> Sift:
+    engine = Sift(**options)
+    for first in range(40):
+        for second in range(40):
+            for pattern in patterns(f"//n{first}[.//n{second}]//n{(first + second) % 40}", symbols):
+                engine.add(pattern)
+    return engine
+
+
+def test_documents_that_lead_to_much_that_is_new_are_not_remembered() -> None:
+    symbols = Symbols()
+    auto, always, never = (engine_for_novel_documents(symbols, remember=way) for way in ("auto", "always", "never"))
+    for document in novel_documents(symbols, 150):
+        found = [engine.match(document).tolist() for engine in (auto, always, never)]
+        assert found[0] == found[1] == found[2]
+        assert found[0]
+    plain = [engine.counters()["documents not remembered"] for engine in (auto, always, never)]
+    assert 0 < plain[0] < 150
+    assert plain[1:] == [0, 150]
+    assert auto.counters()["configurations made"] < always.counters()["configurations made"] / 2
+
+
+def test_documents_that_repeat_are_remembered_again() -> None:
+    """After documents that were not worth it, one comes again and again."""
+    symbols = Symbols()
+    engine = engine_for_novel_documents(symbols)
+    documents = novel_documents(symbols, 60)
+    for document in documents:
+        engine.match(document)
+    plain = engine.counters()["documents not remembered"]
+    for _ in range(2000):
+        engine.match(documents[0])
+    again = engine.counters()["documents not remembered"] - plain
+    assert plain
+    assert again < 1500
+
+
+def test_a_long_document_that_is_like_itself_is_remembered() -> None:
+    """A plain run of it is given up, and what it took is taken again the other way."""
+    symbols = Symbols()
+    engine = engine_for_novel_documents(symbols)
+    for document in novel_documents(symbols, 60):
+        engine.match(document)
+    row = Element("n1", children=[Element("n2", children=[Element("n3")]), Element("n4")])
+    long = Element("n0", children=[row] * 5000).document(symbols)
+    before = engine.counters()
+    expected = engine_for_novel_documents(symbols, remember="always").match(long).tolist()
+    assert engine.match(long).tolist() == expected
+    after = engine.counters()
+    assert after["documents not remembered"] == before["documents not remembered"] + 1  # as such it was begun
+    assert after["configurations made"] > before["configurations made"]
+
+
 def test_bad_options_are_refused() -> None:
+    with pytest.raises(EngineError, match="remember"):
+        Sift(remember="sometimes")
     with pytest.raises(EngineError, match="cache_bytes"):
         Sift(cache_bytes=-1)
     with pytest.raises(EngineError, match="unknown-option"):

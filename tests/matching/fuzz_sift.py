@@ -3,7 +3,7 @@
 Two loops take turns. One has patterns and recorded events, recursive and deep (tests/engines/recursive.py). The other
 has subscriptions with conditions of every kind and XML documents, so that the engine guides the reader: whole and in
 pieces, read by the scanner and by expat, with documents that break off in between, while subscriptions come and go.
-Caches are of size 0, tiny, or as usual.
+Caches are of size 0, tiny, or as usual; what documents lead to is remembered always, never, or as it pays.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.engines.recursive import recursive_differences
 from xsift.engines import create
 
 CACHES = [0, 0, 3_000, 30_000, 1 << 27]
+WAYS = ["auto", "always", "never"]
 VALUES = ["1", "2", "10", "a", "one", "two", " one two ", "x & y", "", "12345678901234567"]
 CONDITIONS = [
     "@{a}",
@@ -144,7 +145,7 @@ def guided_differences(rng: random.Random, rounds: int) -> list[str]:
     """One set, changed round by round; a line for each answer that differs from the reference's."""
     language = Language(rng)
     subscriptions = xsift.Subscriptions(namespaces={"p": "urn:p"})
-    options: dict[str, Any] = {"cache_bytes": rng.choice(CACHES)}
+    options: dict[str, Any] = {"cache_bytes": rng.choice(CACHES), "remember": rng.choice(WAYS)}
     found: list[str] = []
     number = 0
     for _ in range(rounds):
@@ -166,7 +167,7 @@ def guided_differences(rng: random.Random, rounds: int) -> list[str]:
 
 
 def event_differences(rng: random.Random) -> list[str]:
-    engine = create("sift", cache_bytes=rng.choice(CACHES))
+    engine = create("sift", cache_bytes=rng.choice(CACHES), remember=rng.choice(WAYS))
     return recursive_differences(engine, rng, 8, linear=rng.random() < 0.2, ordered=rng.random() < 0.4)
 
 

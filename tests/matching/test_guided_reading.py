@@ -82,7 +82,13 @@ def matchers(rng: random.Random) -> list[xsift.Matcher]:
     made.append(subscriptions.matcher("sift"))
     again = xsift.Subscriptions()
     again.add_many([(f"s{number}", text) for number, text in enumerate(EXPRESSIONS)])
-    return [again.matcher("reference"), made[0], again.matcher("sift"), again.matcher("sift", cache_bytes=0)]
+    return [
+        again.matcher("reference"),
+        made[0],
+        again.matcher("sift"),
+        again.matcher("sift", cache_bytes=0),
+        again.matcher("sift", remember="never"),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(15))

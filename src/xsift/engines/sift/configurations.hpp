@@ -88,7 +88,8 @@ class Configurations {
     std::vector<Report> reports;
     std::vector<Branching> branchings;
     std::vector<int32_t> owners;
-    int64_t made = 0;                // since ever
+    int64_t made = 0;                // since ever,
+    int64_t members = 0;             // and states of the automaton in them that lead on or accept
 
     void restart() {
         configs.clear();
@@ -151,7 +152,7 @@ class Configurations {
     int64_t conditions_of(int32_t config) {
         int64_t number = 0;
         each_conditional_part(config, [&](int32_t, int32_t part) {
-            const LazyDfa::ConditionList list = dfa.listed_conditions(part);
+            const Parts::ConditionList list = dfa.parts.listed_conditions(part);
             number += list.end - list.begin;
         });
         return number;
@@ -161,7 +162,7 @@ class Configurations {
     template <class Use>
     void each_condition(int32_t config, Use&& use) {
         each_conditional_part(config, [&](int32_t slot, int32_t part) {
-            const LazyDfa::ConditionList list = dfa.listed_conditions(part);
+            const Parts::ConditionList list = dfa.parts.listed_conditions(part);
             for (const PartCondition* at = list.begin; at != list.end; ++at) use(slot, *at);
         });
     }
@@ -390,6 +391,7 @@ class Configurations {
         made.reports = int32_t(reports.size());
         for (const Thread& thread : list) {
             const DfaState& state = dfa.states[thread.state];
+            members += state.members;
             made.names |= state.names;
             made.subjects |= state.subjects;
             if (state.yield == NONE) continue;
@@ -401,15 +403,15 @@ class Configurations {
     }
 
     bool yields_keys(int32_t yield) const {
-        return is_key(dfa.pool[dfa.accepts_of[dfa.part_lists[dfa.yields[yield].parts]].begin]);
+        return is_key(dfa.parts.pool[dfa.parts.accepts_of[dfa.part_lists[dfa.yields[yield].parts]].begin]);
     }
 
     void set_keys(Config& config, int32_t yield) const {
         uint32_t number = 0;
         for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
-            const Accepts& part = dfa.accepts_of[dfa.part_lists[i]];
+            const Accepts& part = dfa.parts.accepts_of[dfa.part_lists[i]];
             for (uint32_t j = part.begin; j < part.end; ++j, ++number)
-                if (number < Config::FEW) config.few[number] = dfa.pool[j];
+                if (number < Config::FEW) config.few[number] = dfa.parts.pool[j];
         }
         if (number > Config::FEW) config.keys = yield;
         else config.few_count = int32_t(number);

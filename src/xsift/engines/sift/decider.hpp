@@ -1,7 +1,7 @@
 // Decider: which nodes hold for a branch point, given the yields that were met below it.
 //
 // Edges that hold are bits. First all of them are set, then what they trigger is looked at, and at last they are cleared. Part
-// by part, the edges and what they trigger stand one after the other (LazyDfa::block_of), so that memory is read in order. Most
+// by part, the edges and what they trigger stand one after the other (triggers.hpp), so that memory is read in order. Most
 // of what is looked at does not hold, but which does is hard to predict: so it is looked at without a branch.
 #pragma once
 #include <algorithm>
@@ -86,17 +86,17 @@ class Decider {
         for (const int32_t edge : met) __builtin_prefetch(&index.edges[edge]);
         for (const int32_t yield : yields) {
             for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
-                __builtin_prefetch(&dfa.accepts_of[dfa.part_lists[i]]);
+                __builtin_prefetch(&dfa.parts.accepts_of[dfa.part_lists[i]]);
                 seen.push_back(dfa.part_lists[i]);
             }
         }
         size_t kept = 0, set_edges = 0;
         for (const int32_t part : seen) {
-            Accepts& at = dfa.accepts_of[part];
+            Accepts& at = dfa.parts.accepts_of[part];
             if (at.seen_at == number) continue;
             at.seen_at = number;
-            if (at.block == LazyDfa::NO_BLOCK) dfa.make_block(at);
-            const char* const block = reinterpret_cast<const char*>(dfa.blocks.data() + at.block);
+            if (at.block == Parts::NO_BLOCK) dfa.triggers.make_block(at);
+            const char* const block = reinterpret_cast<const char*>(dfa.triggers.blocks.data() + at.block);
             const size_t size = std::min<size_t>(4 * at.edges + sizeof(Trigger) * at.triggers, AHEAD);
             for (size_t line = 0; line < size; line += LINE) __builtin_prefetch(block + line);
             seen[kept++] = part;
@@ -110,19 +110,19 @@ class Decider {
             if (index.edges[edge].first != NONE) __builtin_prefetch(&index.nodes[index.edges[edge].first]);
         }
         for (const int32_t part : seen) {
-            const Accepts& at = dfa.accepts_of[part];
-            const int32_t* const edge = dfa.blocks.data() + at.block;
+            const Accepts& at = dfa.parts.accepts_of[part];
+            const int32_t* const edge = dfa.triggers.blocks.data() + at.block;
             for (uint32_t j = 0; j < at.edges; ++j) set(edge[j]);
         }
         for (const int32_t part : seen) {
-            const Accepts& at = dfa.accepts_of[part];
-            const auto* const triggers = reinterpret_cast<const Trigger*>(dfa.blocks.data() + at.block + at.edges);
+            const Accepts& at = dfa.parts.accepts_of[part];
+            const auto* const triggers = reinterpret_cast<const Trigger*>(dfa.triggers.blocks.data() + at.block + at.edges);
             look(triggers, at.triggers);
             if (at.wide) look(reinterpret_cast<const WideTrigger*>(triggers + at.triggers), at.wide);
         }
         found.clear();
         found_wide.clear();
-        for (const int32_t edge : distinct) dfa.append_triggers(edge, found, found_wide);
+        for (const int32_t edge : distinct) dfa.triggers.append_triggers(edge, found, found_wide);
         look(found.data(), found.size());
         look(found_wide.data(), found_wide.size());
         clear(set_edges);
@@ -136,8 +136,8 @@ class Decider {
             return;
         }
         for (const int32_t part : seen) {
-            const Accepts& at = dfa.accepts_of[part];
-            const int32_t* const edge = dfa.blocks.data() + at.block;
+            const Accepts& at = dfa.parts.accepts_of[part];
+            const int32_t* const edge = dfa.triggers.blocks.data() + at.block;
             for (uint32_t j = 0; j < at.edges; ++j) bits[edge[j] >> 6] = 0;
         }
         for (const int32_t edge : distinct) bits[edge >> 6] = 0;

@@ -8,18 +8,32 @@ condition leads to runs beside it, and only where the condition holds; a reader 
 element before it looks at a value (document/guide.hpp). (4) When a branch point ends, what was met below it decides its
 patterns; small sets of that are remembered with their outcome (branch_sets.hpp), large ones looked through without a branch
 (decider.hpp). (5) Results are bits, set in any order and read in ascending order. (6) When every pattern has matched, or the
-root's name leads nowhere, the rest of the document is not looked at.
+root's name leads nowhere, the rest of the document is not looked at. (7) What is made for a document and never met again is
+made in vain. Where documents lead to much that is new, they are taken another way, which makes nothing: the automaton as it
+is, with scopes left out, and a join of branches at the end (plain_run.hpp).
 
     automaton.hpp        Automaton: all paths, prefixes shared; conditions and scopes are transitions too
     twig_index.hpp       TwigIndex: patterns as paths, nodes and edges; adding and removing them
+    run.hpp              Run: one thread's way through documents
+    way.hpp              Way: which of two ways a document is taken
+    results.hpp          Results: the keys that matched, as bits
+
+    remembering_run.hpp  RememberingRun: what documents lead to is made once, and remembered
+    parts.hpp            Parts: sets of states, each kept once
     lazy_dfa.hpp         LazyDfa: sets of states as states; parts, loops, yields
     configurations.hpp   Configurations: all threads at an element as one number
+    branch_points.hpp    BranchPoints: the open elements where patterns branch, and what they meet
     branch_sets.hpp      BranchSets: what was met below a branch point, and what follows from it
+    triggers.hpp         TriggerBlocks: what is to be looked at when edges are met
     decider.hpp          Decider: what follows, found out
-    run.hpp              Run: one thread's way through documents
+
+    plain_run.hpp        PlainRun: the automaton as it is, followed without remembering anything
+    flat_automaton.hpp   FlatAutomaton: the automaton laid out for that
+    twig_join.hpp        TwigJoin: which twigs hold, found out when the document has ended
+
     index_check.hpp      IndexCheck: that a restored index leads nowhere outside
 
-What came from where. The shared automaton with its `//` loops is YFilter's. That a node is looked at only when its least
+What came from where. The shared automaton with its `//` loops is YFilter's, and so is the join of the plain way. That a node is looked at only when its least
 likely branch is there is AFilter's trigger; choosing among equals the one with the shortest list is XFilter's list balance. Equal
 sub-patterns decided once are iFiST's shareable segments; a predicate kept once for all its subscribers is predicate-based
 filtering's. That branches are resolved when their element is closed, with no join afterwards, is BFilter's backward matching.
@@ -121,7 +135,7 @@ cdef extern from "index_check.hpp" namespace "xsift::sift" nogil:
 
 cdef extern from "run.hpp" namespace "xsift::sift" nogil:
     cdef cppclass Run(Guide):
-        Run(const TwigIndex* index, int64_t cache_bytes) except +
+        Run(const TwigIndex* index, int64_t cache_bytes, int32_t wanted) except +
         void begin(int64_t version) except +
         cpp_bool feed(const int32_t* codes, size_t number) except +
         void collect(vector[int32_t]& keys) except +
@@ -129,8 +143,10 @@ cdef extern from "run.hpp" namespace "xsift::sift" nogil:
         int64_t configurations_made()
         int64_t sets_made()
         int64_t looked()
-        int64_t flushes
-        int64_t decisions
+        int64_t decisions()
+        int64_t flushes()
+        int64_t entered()
+        int64_t plain_documents
         size_t cached_bytes()
         size_t mark_bytes()
 
@@ -155,14 +171,16 @@ cdef class Sift(Engine):
     paper = "xsift's own; takes an idea from each of the papers"
     takes = "every pattern, ordered or not"
     wins = "documents of a kind that it has seen before, and large sets; what engine=\"auto\" picks"
-    caveat = "slower than yfilter on recursive documents of which no two are alike; a cache, bounded by cache_bytes a thread"
-    options = {"cache_bytes": (DEFAULT_CACHE_BYTES,)}
-    counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked")
+    caveat = "a cache, bounded by cache_bytes a thread; documents of which no two are alike cost what they cost in yfilter"
+    options = {"cache_bytes": (DEFAULT_CACHE_BYTES,), "remember": ("auto", "always", "never")}
+    counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked",
+                     "documents not remembered", "states entered in them")
 
     cdef TwigIndex index
     cdef int64_t version                  # grows with every change
     cdef object kept                      # what owns the arrays of a restored index
     cdef int64_t cache_bytes
+    cdef int32_t way                      # Way::AUTO, ALWAYS_REMEMBER, ALWAYS_PLAIN: as in `options`
 
     def __init__(self, **options):
         cache_bytes = options.pop("cache_bytes", DEFAULT_CACHE_BYTES)
@@ -170,6 +188,7 @@ cdef class Sift(Engine):
             raise EngineError("bad-option", f"engine 'sift': cache_bytes={cache_bytes!r}",
                               hint="a number of bytes, 0 or more")
         self.cache_bytes = cache_bytes
+        self.way = self.options["remember"].index(self._option(options, "remember"))
         self._no_options(options)
 
     # The index.
@@ -215,7 +234,8 @@ cdef class Sift(Engine):
         cdef SiftScratch scratch
         for scratch in self.scratches:
             counts = (scratch.run.states_made(), scratch.run.configurations_made(), scratch.run.sets_made(),
-                      scratch.run.flushes, scratch.run.decisions, scratch.run.looked())
+                      scratch.run.flushes(), scratch.run.decisions(), scratch.run.looked(),
+                      scratch.run.plain_documents, scratch.run.entered())
             for name, count in zip(self.counter_names, counts, strict=True):
                 totals[name] += count
         return totals
@@ -274,7 +294,7 @@ cdef class Sift(Engine):
 
     cdef Scratch new_scratch(self):
         cdef SiftScratch scratch = SiftScratch()
-        scratch.run = new Run(&self.index, self.cache_bytes)
+        scratch.run = new Run(&self.index, self.cache_bytes, self.way)
         return scratch
 
     cdef int begin(self, Scratch scratch) except -1 nogil:

@@ -28,42 +28,11 @@
 
 #include "automaton.hpp"
 #include "flat_map.hpp"
+#include "parts.hpp"
+#include "triggers.hpp"
 #include "twig_index.hpp"
 
 namespace xsift::sift {
-
-struct Part {
-    // Where in `pool` its lists begin, one after the other:
-    int64_t live;             // states that a name or `*` leads on from
-    int64_t conditional;      // states that a condition leads on from
-    int64_t loops;            // the looping states of the `//` that follow its states
-    int64_t marked;           // states with branching steps
-    int64_t accepts;          // what its states accept: all keys, or all edges
-    int64_t end;
-    uint64_t hash;            // the sum of its members' hashes: of several parts it is that of the union
-    uint64_t subjects;        // of the conditions that lead on, as bits
-    uint32_t names;           // that lead on from `live`, as bits
-    int32_t same_hash;        // another part with the same hash, or NONE
-    int32_t asked;            // times that it was asked what a condition leads to
-    int32_t listed;           // number of its list of conditions (listed_conditions()), or NONE
-};
-
-// A condition that leads on from a state of a part.
-struct PartCondition {
-    int32_t condition;
-    int32_t target;           // a state of the automaton; NONE: a leaf, of which there is no more to know than
-    int32_t code;             // what it accepts
-};
-
-// What a part accepts, apart from the rest: this is what is looked at for every document.
-struct Accepts {
-    uint64_t seen_at;         // the document, or for edges the decision, that looked at it last
-    uint32_t begin, end;      // in `pool`
-    uint32_t block;           // in `blocks`; NO_BLOCK: not made yet. Of edges alone: first those that some node asks for
-    uint32_t edges;           // beside its trigger, so many; then what the edges trigger:
-    uint32_t triggers;        // so many Triggers,
-    uint32_t wide;            // and so many WideTriggers
-};
 
 struct Loops {
     // Looping states that became active at the same element, less those that were active above it.
@@ -91,70 +60,47 @@ struct DfaState {
     int32_t loops;            // what is active below the element: these and all above; NONE
     int32_t same_hash;
     int32_t yield;            // or NONE if it accepts nothing
+    int32_t members;          // states of the automaton in it that lead on or accept
     int32_t scope;            // the state at the scopes of its branching steps; UNKNOWN until it is asked for
     int32_t otherwise;        // where names that do not lead on lead; likewise
 };
 
-// A node that an edge makes worth a look, with what must hold besides.
-struct Trigger {
-    int32_t other, third;     // edges; the number after the last edge stands for none
-    int32_t target;           // the code of what the node completes
-};
-
-// The same for a node that has yet more edges.
-struct WideTrigger {
-    Trigger trigger;
-    int32_t node;
-};
-
 class LazyDfa {
    public:
-    enum : int32_t { EMPTY_PART = 0, DEAD = 0, UNKNOWN = -2 };
-    static constexpr uint32_t NO_BLOCK = ~uint32_t(0);
-    static constexpr int64_t MOST_BYTES = int64_t(4) << 30;  // so that places in `pool` and `blocks` have 32 bits
+    enum : int32_t { DEAD = 0, UNKNOWN = -2 };
+    static constexpr int64_t MOST_BYTES = int64_t(4) << 30;  // so that places in pools and blocks have 32 bits
 
-    const TwigIndex* index = nullptr;
+    const TwigIndex* const index;
+    Parts parts;
+    TriggerBlocks triggers;
     std::vector<DfaState> states;       // DEAD: nothing is active
     int32_t first = DEAD;               // the state of a document of which nothing is read yet; DEAD if there are no patterns
-    std::vector<Part> parts;
-    std::vector<Accepts> accepts_of;    // by part
     std::vector<Loops> loops;
     std::vector<Yield> yields;
-    std::vector<int32_t> pool, part_lists;
-    std::vector<int32_t> blocks;
+    std::vector<int32_t> part_lists;
     int64_t states_made = 0;
+
+    explicit LazyDfa(const TwigIndex* index) : index(index), triggers(parts) { parts.index = index; }
 
     // Forgets all states but DEAD and the first.
     void restart() {
-        const Automaton& automaton = index->automaton;
+        parts.restart();
+        triggers.restart();
         states.clear();
-        parts.clear();
-        accepts_of.clear();
         loops.clear();
         yields.clear();
-        pool.clear();
         part_lists.clear();
-        blocks.clear();
         transitions.clear();
-        part_conditions.clear();
-        condition_lists.clear();
         loop_moves.clear();
         move_lists.clear();
         states_by_hash.clear();
-        parts_by_hash.clear();
         loops_by_hash.clear();
         yields_by_hash.clear();
-        keys = index->pattern_node.size();
-        seen_at.resize(automaton.states.size(), 0);
-        accepted_at.resize(keys + index->edges.size(), 0);
-        parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, NONE, 0, NONE});
-        accepts_of.push_back(Accepts{0, 0, 0, 0, 0, 0, 0});
         part_list.clear();
         intern_state(NONE);
-        begin_set();
-        put(0);
-        part_list.assign(1, intern_part());
-        first = intern_state(loops_below(NONE));
+        parts.begin_set();
+        parts.put(0);
+        first = state_of_set();
     }
 
     // The state after a start tag.
@@ -177,42 +123,28 @@ class LazyDfa {
     // What a condition that holds for the element of a state leads to: the state behind it, or DEAD. Of leaves, which only
     // accept, what they accept is appended to `codes` instead.
     int32_t behind_condition(int32_t state, int32_t condition, std::vector<int32_t>& codes) {
-        begin_set();
+        parts.begin_set();
         for (int32_t i = states[state].parts; i < states[state].parts_end; ++i)
-            if (parts[part_lists[i]].loops > parts[part_lists[i]].conditional) pass(part_lists[i], condition, codes);
-        part_list.assign(1, intern_part());
-        return intern_state(loops_below(NONE));
+            if (parts[part_lists[i]].loops > parts[part_lists[i]].conditional) parts.pass(part_lists[i], condition, codes);
+        return state_of_set();
     }
 
     // The state that stands for some states of the automaton, all different.
     int32_t state_of(const int32_t* members, size_t number) {
-        begin_set();
-        for (size_t i = 0; i < number; ++i) put(members[i]);
-        part_list.assign(1, intern_part());
-        return intern_state(loops_below(NONE));
-    }
-
-    // All conditions that lead on from a part, ascending.
-    struct ConditionList {
-        const PartCondition* begin;
-        const PartCondition* end;     // both valid until the next call
-    };
-    ConditionList listed_conditions(int32_t number) {
-        if (parts[number].listed == NONE) list_conditions(number);
-        const Extent64 at = condition_lists[parts[number].listed];
-        return ConditionList{part_conditions.data() + at.begin, part_conditions.data() + at.end};
+        parts.begin_set();
+        for (size_t i = 0; i < number; ++i) parts.put(members[i]);
+        return state_of_set();
     }
 
     // The state at the scopes of a state's branching steps.
     int32_t scope_of(int32_t state) {
         if (states[state].scope != UNKNOWN) return states[state].scope;
-        begin_set();
+        parts.begin_set();
         for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
             const Part& part = parts[part_lists[i]];
-            for (int64_t j = part.marked; j < part.accepts; ++j) put(index->automaton.target(pool[j], SCOPE));
+            for (int64_t j = part.marked; j < part.accepts; ++j) parts.put(index->automaton.target(parts.pool[j], SCOPE));
         }
-        part_list.assign(1, intern_part());
-        const int32_t target = intern_state(loops_below(NONE));
+        const int32_t target = state_of_set();
         states[state].scope = target;
         return target;
     }
@@ -231,133 +163,55 @@ class LazyDfa {
     bool are_same_set(int32_t a, int32_t b) {
         if (a == b) return true;
         const DfaState &one = states[a], &other = states[b];
-        begin_set();
+        parts.begin_set();
         int64_t members = 0;
-        each_member(one, [&](int32_t state) { seen_at[state] = set_number, ++members; },
-                    [&](int32_t code) { accepted(code) = set_number, ++members; });
+        each_member(one, [&](int32_t state) { parts.stamp(state), ++members; },
+                    [&](int32_t code) { parts.stamp_code(code), ++members; });
         bool same = true;
-        each_member(other, [&](int32_t state) { same &= seen_at[state] == set_number, --members; },
-                    [&](int32_t code) { same &= accepted(code) == set_number, --members; });
+        each_member(other, [&](int32_t state) { same &= parts.is_stamped(state), --members; },
+                    [&](int32_t code) { same &= parts.is_stamped_code(code), --members; });
         if (!same || members) return false;
         if (one.loops == other.loops) return true;
         if (one.loops == NONE || other.loops == NONE || loops[one.loops].total != loops[other.loops].total) return false;
-        begin_set();
-        for (int32_t link = one.loops; link != NONE; link = loops[link].above)
-            for (int64_t j = loops[link].begin; j < loops[link].end; ++j) seen_at[pool[j]] = set_number;
-        return are_marked(other.loops);
-    }
-
-    // Makes the block of a part.
-    void make_block(Accepts& part) {
-        made_triggers.clear();
-        made_wide.clear();
-        part.block = uint32_t(blocks.size());
-        for (uint32_t i = part.begin; i < part.end; ++i) {
-            const int32_t edge = edge_of_code(pool[i]);
-            if (index->edges[edge].uses > index->edges[edge].listed) blocks.push_back(edge);
-            append_triggers(edge, made_triggers, made_wide);
-        }
-        part.edges = uint32_t(blocks.size()) - part.block;
-        part.triggers = uint32_t(made_triggers.size());
-        part.wide = uint32_t(made_wide.size());
-        append_words(made_triggers);
-        append_words(made_wide);
-    }
-
-    // Appends what an edge triggers.
-    void append_triggers(int32_t edge, std::vector<Trigger>& to, std::vector<WideTrigger>& to_wide) const {
-        const int32_t none = int32_t(index->edges.size());
-        for (int32_t number = index->edges[edge].first; number != NONE;) {
-            const Node& node = index->nodes[number];
-            const Trigger made{node.other == NONE ? none : node.other, node.third == NONE ? none : node.third, node.target};
-            if (node.more) to_wide.push_back(WideTrigger{made, number});
-            else to.push_back(made);
-            number = node.next;
-        }
+        parts.begin_set();
+        stamp_loops(one.loops);
+        return are_stamped(other.loops);
     }
 
     // A yield of edges that subs completed, given as codes.
     int32_t yield_of(const std::vector<int32_t>& codes) {
-        begin_set();
-        for (const int32_t code : codes) {
-            accepts.push_back(code);
-            set_hash += mix64(uint64_t(uint32_t(code)) << 32);
-        }
-        accepting.assign(1, intern_part());
+        parts.begin_set();
+        for (const int32_t code : codes) parts.put_code(code);
+        accepting.assign(1, parts.intern());
         return intern_yield();
     }
 
     size_t bytes() const {
-        return states.capacity() * sizeof(DfaState) + parts.capacity() * sizeof(Part) +
-               accepts_of.capacity() * sizeof(Accepts) +
-               loops.capacity() * sizeof(Loops) + yields.capacity() * sizeof(Yield) +
-               (pool.capacity() + part_lists.capacity()) * sizeof(int32_t) + blocks.capacity() * sizeof(int32_t) +
-               transitions.bytes() + loop_moves.bytes() + part_conditions.capacity() * sizeof(PartCondition) +
-               condition_lists.capacity() * sizeof(Extent64) +
-               move_lists.capacity() * sizeof(Extent) + states_by_hash.bytes() + parts_by_hash.bytes() +
+        return parts.bytes() + triggers.bytes() + states.capacity() * sizeof(DfaState) + loops.capacity() * sizeof(Loops) +
+               yields.capacity() * sizeof(Yield) + part_lists.capacity() * sizeof(int32_t) +
+               move_lists.capacity() * sizeof(Extent) + transitions.bytes() + loop_moves.bytes() + states_by_hash.bytes() +
                loops_by_hash.bytes() + yields_by_hash.bytes();
-    }
-    size_t stamp_bytes() const {
-        return (seen_at.capacity() + accepted_at.capacity()) * sizeof(uint32_t) + children.capacity() * sizeof(Child) +
-               children_of.bytes();
-    }
-    // The index has changed: what is known of it beside the cache is forgotten.
-    void forget_index() {
-        children.clear();
-        children_of.clear();
-        has_children = false;
     }
 
    private:
-    FlatMap<int32_t> transitions;       // pack(state, name) -> state
     struct Extent {
         int32_t begin, end;             // in `part_lists`
     };
-    struct Extent64 {
-        int64_t begin, end;             // in `part_conditions`
-    };
-    std::vector<PartCondition> part_conditions;
-    std::vector<Extent64> condition_lists;
-    struct Child {
-        int32_t state, condition, target;
-    };
-    std::vector<Child> children;        // the states behind conditions, by the state that they stand behind
-    FlatMap<int32_t> children_of;       // state -> where its children begin
-    bool has_children = false;
-    std::vector<PartCondition> found_conditions;
-    static constexpr int32_t OFTEN = 8; // a part that was asked so often gets a list of its conditions
+    FlatMap<int32_t> transitions;       // pack(state, name) -> state
     FlatMap<int32_t> loop_moves;        // pack(loops, name) -> number in `move_lists`
     std::vector<Extent> move_lists;     // the parts that some loops, and all above them, lead to
     std::vector<int32_t> chain;
-    FlatMap<int32_t> states_by_hash, parts_by_hash, loops_by_hash, yields_by_hash;
-    std::vector<uint32_t> seen_at;      // by state of the automaton: the last set that it was found in
-    std::vector<uint32_t> accepted_at;  // by key, then by edge: the same
-    size_t keys = 0;
-    uint32_t set_number = 0;
-    // The set being made.
-    uint64_t set_hash = 0;
-    std::vector<int32_t> live, conditional, new_loops, marked, accepts;
+    FlatMap<int32_t> states_by_hash, loops_by_hash, yields_by_hash;
     std::vector<int32_t> part_list;     // the parts of the state being made
     std::vector<int32_t> accepting;     // those of them that accept something
-    std::vector<int32_t> asked, reached;
-    std::vector<Trigger> made_triggers;
-    std::vector<WideTrigger> made_wide;
-
-    template <class T>
-    void append_words(const std::vector<T>& list) {
-        const int32_t* const words = reinterpret_cast<const int32_t*>(list.data());
-        blocks.insert(blocks.end(), words, words + list.size() * (sizeof(T) / sizeof(int32_t)));
-    }
-
-    static constexpr int AHEAD = 8;     // members that are asked for in advance: they lie anywhere in memory
 
     int32_t make(int32_t state, int32_t symbol) {
-        begin_set();
+        parts.begin_set();
         for (int32_t i = states[state].parts; i < states[state].parts_end; ++i) {
             const Part& part = parts[part_lists[i]];
-            follow(pool.data() + part.live, part.conditional - part.live, symbol);
+            parts.follow(parts.pool.data() + part.live, part.conditional - part.live, symbol);
         }
-        const int32_t own = intern_part();
+        const int32_t own = parts.intern();
         const Extent moves = loop_moves_of(states[state].loops, symbol);
         part_list.assign(1, own);
         part_list.insert(part_list.end(), part_lists.begin() + moves.begin, part_lists.begin() + moves.end);
@@ -378,10 +232,10 @@ class LazyDfa {
         Extent moves = known >= 0 ? move_lists[known] : Extent{0, 0};
         for (size_t i = chain.size(); i-- > 0;) {
             const Loops& at = loops[chain[i]];
-            begin_set();
-            follow(pool.data() + at.begin, at.end - at.begin, symbol);
-            const int32_t part = intern_part();
-            if (part != EMPTY_PART) {
+            parts.begin_set();
+            parts.follow(parts.pool.data() + at.begin, at.end - at.begin, symbol);
+            const int32_t part = parts.intern();
+            if (part != Parts::EMPTY) {
                 const int32_t begin = int32_t(part_lists.size());
                 part_lists.push_back(part);
                 for (int32_t j = moves.begin; j < moves.end; ++j) part_lists.push_back(int32_t(part_lists[j]));
@@ -393,198 +247,15 @@ class LazyDfa {
         return moves;
     }
 
-    // Sets of states of the automaton.
-
-    void begin_set() {
-        live.clear();
-        conditional.clear();
-        new_loops.clear();
-        marked.clear();
-        accepts.clear();
-        set_hash = 0;
-        if (++set_number == 0) {  // wrapped: old numbers must not look like new ones
-            std::fill(seen_at.begin(), seen_at.end(), 0);
-            std::fill(accepted_at.begin(), accepted_at.end(), 0);
-            set_number = 1;
-        }
-    }
-
-    // Puts what a name leads to from some members into the set. States and transitions lie anywhere in memory: each is
-    // asked for some time before it is looked at.
-    void follow(const int32_t* members, int64_t number, int32_t symbol) {
-        const NfaState* const states = index->automaton.states.data();
-        const uint16_t wanted = symbol ? name_bit(symbol) : 0;
-        asked.clear();
-        reached.clear();
-        for (int64_t i = 0; i < number; ++i) {
-            if (i + AHEAD < number) __builtin_prefetch(&states[members[i + AHEAD]]);
-            const NfaState& at = states[members[i]];
-            if (at.names & wanted) {
-                index->automaton.transitions.prefetch(pack(members[i], symbol));
-                asked.push_back(members[i]);
-            }
-            if (at.star >= 0) {
-                __builtin_prefetch(&states[at.star]);
-                reached.push_back(at.star);
-            }
-        }
-        for (const int32_t member : asked) {
-            const int32_t target = index->automaton.target(member, symbol);
-            if (target < 0) continue;
-            __builtin_prefetch(&states[target]);
-            reached.push_back(target);
-        }
-        for (const int32_t target : reached) put(target);
-    }
-
-    // Conditions.
-
-    // Puts what a condition leads to from a part into the set; of leaves, what they accept into `codes`.
-    void pass(int32_t number, int32_t condition, std::vector<int32_t>& codes) {
-        if (parts[number].listed == NONE && ++parts[number].asked <= OFTEN) {
-            const NfaState* const states = index->automaton.states.data();
-            const uint16_t wanted = name_bit(condition);
-            for (int64_t i = parts[number].conditional; i < parts[number].loops; ++i) {
-                if (i + AHEAD < parts[number].loops) __builtin_prefetch(&states[pool[i + AHEAD]]);
-                if (!(states[pool[i]].names & wanted)) continue;
-                const int32_t target = index->automaton.target(pool[i], condition);
-                if (target >= 0) put_behind(target, codes);
-            }
-            return;
-        }
-        const ConditionList list = listed_conditions(number);
-        const PartCondition* at = std::lower_bound(list.begin, list.end, condition, [](const PartCondition& a, int32_t b) {
-            return a.condition < b;
-        });
-        for (; at != list.end && at->condition == condition; ++at) {
-            if (at->target == NONE) codes.push_back(at->code);
-            else put(at->target);
-        }
-    }
-
-    void put_behind(int32_t target, std::vector<int32_t>& codes) {
-        if (index->automaton.states[target].is_leaf()) codes.push_back(index->automaton.states[target].accepts);
-        else put(target);
-    }
-
-    void list_conditions(int32_t number) {
-        if (!has_children) find_children();
-        found_conditions.clear();
-        for (int64_t i = parts[number].conditional; i < parts[number].loops; ++i) {
-            const int32_t state = pool[i];
-            for (size_t k = size_t(children_of.get(uint32_t(state), int32_t(children.size())));
-                 k < children.size() && children[k].state == state; ++k) {
-                const NfaState& behind = index->automaton.states[children[k].target];
-                found_conditions.push_back(behind.is_leaf() ? PartCondition{children[k].condition, NONE, behind.accepts}
-                                                            : PartCondition{children[k].condition, children[k].target, NOTHING});
-            }
-        }
-        std::sort(found_conditions.begin(), found_conditions.end(),
-                  [](const PartCondition& a, const PartCondition& b) { return a.condition < b.condition; });
-        const int64_t begin = int64_t(part_conditions.size());
-        part_conditions.insert(part_conditions.end(), found_conditions.begin(), found_conditions.end());
-        parts[number].listed = int32_t(condition_lists.size());
-        condition_lists.push_back(Extent64{begin, int64_t(part_conditions.size())});
-    }
-
-    // The automaton finds a state behind a condition, but has no list of them: here it is made, once for an index.
-    void find_children() {
-        has_children = true;
-        index->automaton.transitions.all([this](uint64_t key, int32_t target) {
-            const NfaState& at = index->automaton.states[target];
-            if ((at.flags & NfaState::STAYS) && at.symbol != SCOPE)
-                children.push_back(Child{int32_t(key >> 32), at.symbol, target});
-            return true;
-        });
-        std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) {
-            return pack(a.state, a.condition) < pack(b.state, b.condition);
-        });
-        for (size_t i = 0; i < children.size(); ++i)
-            if (i == 0 || children[i].state != children[i - 1].state)
-                children_of.put(uint32_t(children[i].state), int32_t(i));
-    }
-
-    void put(int32_t state) {
-        const NfaState& at = index->automaton.states[state];
-        set_hash += mix64(uint64_t(state) + 1);
-        if (at.accepts != NOTHING) accepts.push_back(at.accepts);
-        if (at.marks) marked.push_back(state);
-        if (at.descendant >= 0) new_loops.push_back(at.descendant);
-        if (at.flags & NfaState::NAMED) live.push_back(state);
-        if (at.flags & NfaState::CONDITIONAL) conditional.push_back(state);
-    }
-
-    uint32_t& accepted(int32_t code) { return accepted_at[is_key(code) ? size_t(code) : keys + edge_of_code(code)]; }
-
-    void append(const std::vector<int32_t>& members) { pool.insert(pool.end(), members.begin(), members.end()); }
-
-    // The part whose set was just made: one that is known, or a new one.
-    int32_t intern_part() {
-        if (live.empty() && conditional.empty() && new_loops.empty() && marked.empty() && accepts.empty())
-            return EMPTY_PART;
-        const uint64_t key = set_hash >> 1;  // FlatMap has one key that it cannot take
-        const int32_t first = parts_by_hash.get(key, NONE);
-        if (first >= 0) stamp_set();
-        for (int32_t part = first; part >= 0; part = parts[part].same_hash)
-            if (is_current_set(parts[part])) return part;
-        Part made;
-        made.hash = set_hash;
-        made.subjects = 0;
-        made.names = 0;
-        for (const int32_t state : live) made.names |= index->automaton.states[state].leads_on();
-        for (const int32_t state : conditional) made.subjects |= index->automaton.subjects.get(uint32_t(state), 0);
-        made.same_hash = first;
-        made.asked = 0;
-        made.listed = NONE;
-        made.live = int64_t(pool.size());
-        append(live);
-        made.conditional = int64_t(pool.size());
-        append(conditional);
-        made.loops = int64_t(pool.size());
-        append(new_loops);
-        made.marked = int64_t(pool.size());
-        append(marked);
-        made.accepts = int64_t(pool.size());
-        append(accepts);
-        made.end = int64_t(pool.size());
-        parts.push_back(made);
-        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK, 0, 0, 0});
-        const int32_t part = int32_t(parts.size()) - 1;
-        parts_by_hash.put(key, part);
-        return part;
-    }
-
     // Calls use(state) for the states of the automaton that a state lists, in whatever lists, and use_code(code) for what it
     // accepts.
     template <class Use, class UseCode>
     void each_member(const DfaState& state, Use&& use, UseCode&& use_code) const {
         for (int32_t i = state.parts; i < state.parts_end; ++i) {
             const Part& part = parts[part_lists[i]];
-            for (int64_t j = part.live; j < part.accepts; ++j) use(pool[j]);
-            for (int64_t j = part.accepts; j < part.end; ++j) use_code(pool[j]);
+            for (int64_t j = part.live; j < part.accepts; ++j) use(parts.pool[j]);
+            for (int64_t j = part.accepts; j < part.end; ++j) use_code(parts.pool[j]);
         }
-    }
-
-    // Marks the members of the set that was just made, to compare others with it.
-    void stamp_set() {
-        for (const auto* list : {&live, &conditional, &new_loops, &marked})
-            for (const int32_t member : *list) seen_at[member] = set_number;
-        for (const int32_t code : accepts) accepted(code) = set_number;
-    }
-
-    // Whether a part has the members of the set that was just made. Only a leaf is told by what it accepts.
-    bool is_current_set(const Part& other) {
-        if (other.conditional - other.live != int64_t(live.size()) ||
-            other.loops - other.conditional != int64_t(conditional.size()) ||
-            other.marked - other.loops != int64_t(new_loops.size()) ||
-            other.accepts - other.marked != int64_t(marked.size()) ||
-            other.end - other.accepts != int64_t(accepts.size()))
-            return false;
-        for (int64_t i = other.live; i < other.accepts; ++i)
-            if (seen_at[pool[i]] != set_number) return false;
-        for (int64_t i = other.accepts; i < other.end; ++i)
-            if (accepted(pool[i]) != set_number) return false;
-        return true;
     }
 
     // What is active below a state with the parts in `part_list`, where `above` is active already.
@@ -592,40 +263,45 @@ class LazyDfa {
         bool some = false;
         for (const int32_t part : part_list) some |= parts[part].marked > parts[part].loops;
         if (!some) return above;
-        begin_set();
-        for (int32_t link = above; link != NONE; link = loops[link].above)
-            for (int64_t j = loops[link].begin; j < loops[link].end; ++j) seen_at[pool[j]] = set_number;
+        parts.begin_set();
+        stamp_loops(above);
         for (const int32_t part : part_list)
             for (int64_t j = parts[part].loops; j < parts[part].marked; ++j)
-                if (seen_at[pool[j]] != set_number) new_loops.push_back(pool[j]);
-        return new_loops.empty() ? above : intern_loops(above);
+                if (!parts.is_stamped(parts.pool[j])) parts.new_loops.push_back(parts.pool[j]);
+        return parts.new_loops.empty() ? above : intern_loops(above);
     }
 
-    // The loops of `new_loops` below those `above`, which are marked: known ones, or new ones. In recursive documents the
+    void stamp_loops(int32_t link) {
+        for (; link != NONE; link = loops[link].above)
+            for (int64_t j = loops[link].begin; j < loops[link].end; ++j) parts.stamp(parts.pool[j]);
+    }
+
+    // The loops of `new_loops` below those `above`, which are stamped: known ones, or new ones. In recursive documents the
     // same loops become active in many an order: what counts is which there are in all.
     int32_t intern_loops(int32_t above) {
-        int64_t total = int64_t(new_loops.size()) + (above != NONE ? loops[above].total : 0);
+        const std::vector<int32_t>& new_loops = parts.new_loops;
+        const int64_t total = int64_t(new_loops.size()) + (above != NONE ? loops[above].total : 0);
         uint64_t hash = above != NONE ? loops[above].hash : 0;
         for (const int32_t member : new_loops) {
             hash += mix64(uint64_t(member) + 1);
-            seen_at[member] = set_number;
+            parts.stamp(member);
         }
         const int32_t first = loops_by_hash.get(hash >> 1, NONE);
         for (int32_t link = first; link >= 0; link = loops[link].same_hash)
-            if (loops[link].hash == hash && loops[link].total == total && are_marked(link)) return link;
-        const int64_t begin = int64_t(pool.size());
-        append(new_loops);
+            if (loops[link].hash == hash && loops[link].total == total && are_stamped(link)) return link;
+        const int64_t begin = int64_t(parts.pool.size());
+        parts.append(new_loops);
         uint32_t names = above != NONE ? loops[above].names : 0;
         for (const int32_t member : new_loops) names |= index->automaton.states[member].leads_on();
-        loops.push_back(Loops{begin, int64_t(pool.size()), total, hash, first, above, names});
+        loops.push_back(Loops{begin, int64_t(parts.pool.size()), total, hash, first, above, names});
         loops_by_hash.put(hash >> 1, int32_t(loops.size()) - 1);
         return int32_t(loops.size()) - 1;
     }
 
-    bool are_marked(int32_t link) const {
+    bool are_stamped(int32_t link) const {
         for (; link != NONE; link = loops[link].above)
             for (int64_t j = loops[link].begin; j < loops[link].end; ++j)
-                if (seen_at[pool[j]] != set_number) return false;
+                if (!parts.is_stamped(parts.pool[j])) return false;
         return true;
     }
 
@@ -641,9 +317,15 @@ class LazyDfa {
         return hash >> 1;
     }
 
+    // The state that stands for the set that was just made.
+    int32_t state_of_set() {
+        part_list.assign(1, parts.intern());
+        return intern_state(loops_below(NONE));
+    }
+
     // The state with the parts in `part_list` and these loops: one that is known, or a new one.
     int32_t intern_state(int32_t link) {
-        part_list.erase(std::remove(part_list.begin(), part_list.end(), int32_t(EMPTY_PART)), part_list.end());
+        part_list.erase(std::remove(part_list.begin(), part_list.end(), int32_t(Parts::EMPTY)), part_list.end());
         const uint64_t hash = hash_of(uint32_t(link), part_list);
         const int32_t first = states_by_hash.get(hash, NONE);
         for (int32_t state = first; state >= 0; state = states[state].same_hash)
@@ -659,6 +341,7 @@ class LazyDfa {
         made.subjects = 0;
         made.names = link != NONE ? loops[link].names : 0;
         made.branches = false;
+        made.members = 0;
         made.parts = int32_t(part_lists.size());
         part_lists.insert(part_lists.end(), part_list.begin(), part_list.end());
         made.parts_end = int32_t(part_lists.size());
@@ -666,6 +349,7 @@ class LazyDfa {
         for (const int32_t number : part_list) {
             const Part& part = parts[number];
             if (part.end > part.accepts) accepting.push_back(number);
+            made.members += int32_t(part.conditional - part.live + part.end - part.accepts);
             made.names |= part.names;
             made.subjects |= part.subjects;
             made.branches |= part.accepts > part.marked;

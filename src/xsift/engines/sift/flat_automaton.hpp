@@ -1,0 +1,369 @@
+// FlatAutomaton: the automaton laid out for a run that remembers nothing (plain_run.hpp).
+//
+// Such a run comes to very many states, and its time is that of fetching them. So:
+//
+//     Scopes are left out. Where the same names lead from the root there is one state, in whatever scopes they are: it is active
+//     where all of these are. What it accepts is then a list of keys and edges.
+//     What is asked of a state lies together in half a line of memory, and is fetched only if there is something to ask: most
+//     states just accept something, which is written where others lead to them. If only one name leads on from a state, that is
+//     written in the state itself.
+//     A looping state waits for few names as a rule: the run lists it under each of them as long as it is active. If it waits
+//     for many, it is asked at every element instead.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "twig_index.hpp"
+
+namespace xsift::sift {
+
+// A name as one of 64 bits.
+inline uint64_t wide_name_bit(int32_t symbol) { return uint64_t(1) << (symbol & 63); }
+
+// Where a transition leads: to a state, or to nothing but what that accepts.
+class Target {
+    int32_t value;                     // a state; or ~ of a key times 2, of an acceptance times 2 and 1; NOWHERE
+    static constexpr int32_t NOWHERE = INT32_MIN;
+    explicit Target(int32_t value) : value(value) {}
+
+   public:
+    Target() : value(NOWHERE) {}
+    static Target state(int32_t number) { return Target(number); }
+    static Target key(int32_t key) { return Target(~(2 * key)); }
+    static Target acceptance(int32_t number) { return Target(~(2 * number + 1)); }
+    bool exists() const { return value != NOWHERE; }
+    bool is_state() const { return value >= 0; }
+    bool is_key() const { return !(~value & 1); }
+    int32_t number() const { return value; }             // of the state,
+    int32_t accepted() const { return ~value >> 1; }     // or of the key, or acceptance
+};
+
+struct Transition {
+    int32_t symbol;
+    Target target;
+};
+
+struct FlatState {
+    uint64_t names;       // that lead on, as bits
+    Target star;          // where all of them, and others, lead besides
+    int32_t name;         // the only name that leads on; if there are several, - of their number; or NONE
+    Target target;        // where to; or, as its number, where in `transitions` they are
+    Target accepts;       // a key or an acceptance
+    int32_t loop;         // the number of the loop behind it, or NONE
+    int32_t conditions;   // in `conditions`; NONE
+};
+
+struct FlatConditions {
+    uint64_t subjects;
+    int32_t first, end;   // in `transitions`, ascending
+};
+
+struct FlatLoop {
+    uint64_t names;       // that lead on, as bits
+    Target star;
+    int32_t first, end;   // in `transitions`, ascending; for those of few names the symbols are numbers of `waiting_names`
+    bool is_wide;         // it waits for many names
+    bool is_noted;        // it is in a scope: where it began is needed to find out which twigs hold
+};
+
+struct NodeTrigger {
+    int32_t other, third;  // edges that must hold besides; the number after the last edge stands for none
+    int32_t node;
+    int32_t more;          // whether there are yet more
+};
+
+// A part of the way up from where an edge was met to its scope: so many parents, then all elements above where a loop began.
+struct Climb {
+    int32_t parents;
+    int32_t loop;          // or NONE: the scope is reached
+};
+
+class FlatAutomaton {
+   public:
+    std::vector<FlatState> states;
+    std::vector<FlatConditions> conditions;
+    std::vector<FlatLoop> loops;
+    std::vector<Transition> transitions;
+    std::vector<int32_t> waiting_of;     // by symbol: the number of a name that loops wait for, or NONE
+    int32_t waiting_names = 0;
+    std::vector<int32_t> accepted;       // keys and edges, as codes
+    std::vector<int32_t> acceptances;    // where in `accepted` those of each acceptance begin
+    // For the twig join:
+    std::vector<int32_t> acceptance_of;  // by edge; NONE if a sub completes it
+    std::vector<int32_t> climbs_of;      // by edge: where in `climbs` its own begin
+    std::vector<Climb> climbs;
+    std::vector<int32_t> triggers_of;    // by edge: where in `triggers` the nodes begin that are to be looked at when it is met
+    std::vector<NodeTrigger> triggers;
+
+    // Lays an index out anew.
+    void assign(const TwigIndex& index) {
+        *this = FlatAutomaton();
+        Layout(*this, index).lay_out();
+    }
+
+    // Where a name leads from one of several transitions.
+    Target among(int32_t first, int32_t end, int32_t symbol) const {
+        const Transition* const all = transitions.data();
+        while (end - first > FEW) {
+            const int32_t middle = first + (end - first) / 2;
+            if (all[middle].symbol <= symbol) first = middle;
+            else end = middle;
+        }
+        for (; first < end; ++first)
+            if (all[first].symbol == symbol) return all[first].target;
+        return Target();
+    }
+
+    size_t bytes() const {
+        return states.capacity() * sizeof(FlatState) + conditions.capacity() * sizeof(FlatConditions) +
+               loops.capacity() * sizeof(FlatLoop) + transitions.capacity() * sizeof(Transition) +
+               (waiting_of.capacity() + accepted.capacity() + acceptances.capacity() +
+                acceptance_of.capacity() + climbs_of.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
+               climbs.capacity() * sizeof(Climb) +
+               triggers.capacity() * sizeof(NodeTrigger);
+    }
+
+   private:
+    static constexpr int32_t FEW = 8;
+
+    // What is needed only while it is laid out.
+    class Layout {
+        static constexpr int32_t MANY_NAMES = 16;
+        enum : int32_t { STAR = -3, LOOP = -4 };  // as SCOPE: the "symbols" that lead to the states of `*` and `//`
+
+        struct Move {
+            int32_t from, is_condition, symbol, to;  // states
+        };
+
+        FlatAutomaton& flat;
+        const TwigIndex& index;
+        const Automaton& automaton;
+        std::vector<Move> moves;               // of the automaton, then of the flat one
+        std::vector<int32_t> first_of;         // by state: where in `moves` its own begin
+        std::vector<int32_t> state_of;         // by state of the automaton: the flat one
+        FlatMap<int32_t> known;                // pack(flat state, symbol) -> flat state
+        // By flat state:
+        std::vector<int32_t> star, loop;
+        std::vector<uint8_t> is_looping, is_scoped;
+        std::vector<uint64_t> subjects;
+        struct Code {
+            int32_t state, code;
+        };
+        std::vector<Code> codes;               // what flat states accept
+
+       public:
+        Layout(FlatAutomaton& flat, const TwigIndex& index) : flat(flat), index(index), automaton(index.automaton) {}
+
+        void lay_out() {
+            list_moves();
+            merge_states();
+            list_acceptances();
+            lay_out_transitions();
+            for (size_t i = 0; i < star.size(); ++i) lay_out_state(int32_t(i));
+            for (const Edge& edge : index.edges) {
+                lay_out_climbs(edge);
+                lay_out_triggers(edge);
+            }
+            flat.climbs_of.push_back(int32_t(flat.climbs.size()));
+            flat.triggers_of.push_back(int32_t(flat.triggers.size()));
+        }
+
+       private:
+        bool stays(int32_t state) const { return automaton.states[state].flags & NfaState::STAYS; }
+
+        static void sort(std::vector<Move>& moves) {
+            std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
+                return a.from != b.from ? a.from < b.from : pack(a.is_condition, a.symbol) < pack(b.is_condition, b.symbol);
+            });
+        }
+
+        void find_first(size_t states) {
+            first_of.assign(1, 0);
+            for (size_t i = 0; i < moves.size(); ++i)
+                while (first_of.size() <= size_t(moves[i].from)) first_of.push_back(int32_t(i));
+            first_of.resize(states + 1, int32_t(moves.size()));
+        }
+
+        // The transitions of the automaton, by state.
+        void list_moves() {
+            automaton.transitions.all([&](uint64_t key, int32_t target) {
+                moves.push_back(Move{int32_t(key >> 32), stays(target), int32_t(uint32_t(key)), target});
+                return true;
+            });
+            sort(moves);
+            find_first(automaton.states.size());
+        }
+
+        int32_t new_state() {
+            star.push_back(NONE);
+            loop.push_back(NONE);
+            is_looping.push_back(0);
+            is_scoped.push_back(0);
+            subjects.push_back(0);
+            return int32_t(star.size()) - 1;
+        }
+
+        // The flat state that a symbol leads to, made if need be.
+        int32_t behind(int32_t state, int32_t symbol) {
+            const int32_t found = known.get(pack(state, symbol), NONE);
+            if (found != NONE) return found;
+            const int32_t made = new_state();
+            known.put(pack(state, symbol), made);
+            return made;
+        }
+
+        // Goes through the automaton from its first state, and gives each state its flat one. `moves` become those of the latter.
+        void merge_states() {
+            struct Pending {
+                int32_t state, flat;
+                bool is_scoped;
+            };
+            std::vector<Pending> pending{{0, new_state(), false}};
+            std::vector<Move> merged;
+            state_of.assign(automaton.states.size(), NONE);
+            while (!pending.empty()) {
+                const Pending at = pending.back();
+                pending.pop_back();
+                const NfaState& state = automaton.states[at.state];
+                state_of[at.state] = at.flat;
+                if (state.accepts != NOTHING) codes.push_back(Code{at.flat, state.accepts});
+                subjects[at.flat] |= automaton.subjects.get(uint32_t(at.state), 0);
+                is_scoped[at.flat] |= at.is_scoped;
+                for (int32_t i = first_of[at.state]; i < first_of[at.state + 1]; ++i) {
+                    const Move& move = moves[i];
+                    const bool is_scope = move.symbol == SCOPE;
+                    const size_t before = star.size();
+                    const int32_t to = is_scope ? at.flat : behind(at.flat, move.symbol);
+                    if (star.size() > before) merged.push_back(Move{at.flat, move.is_condition, move.symbol, to});
+                    pending.push_back(Pending{move.to, to, at.is_scoped || is_scope});
+                }
+                if (state.star >= 0) {
+                    const int32_t to = behind(at.flat, STAR);
+                    star[at.flat] = to;
+                    pending.push_back(Pending{state.star, to, at.is_scoped});
+                }
+                if (state.descendant >= 0) {
+                    const int32_t to = behind(at.flat, LOOP);
+                    loop[at.flat] = to;
+                    is_looping[to] = 1;
+                    pending.push_back(Pending{state.descendant, to, at.is_scoped});
+                }
+            }
+            moves.swap(merged);
+            sort(moves);
+            find_first(star.size());
+        }
+
+        // A key that is all that a state accepts stands for itself. For all else there is an acceptance.
+        void list_acceptances() {
+            std::sort(codes.begin(), codes.end(),
+                      [](const Code& a, const Code& b) { return a.state != b.state ? a.state < b.state : a.code < b.code; });
+            accepted_by.assign(star.size(), Target());
+            flat.acceptance_of.assign(index.edges.size(), NONE);
+            for (size_t i = 0, end; i < codes.size(); i = end) {
+                end = i + 1;
+                while (end < codes.size() && codes[end].state == codes[i].state) ++end;
+                if (end == i + 1 && is_key(codes[i].code)) {
+                    accepted_by[codes[i].state] = Target::key(codes[i].code);
+                    continue;
+                }
+                const int32_t number = int32_t(flat.acceptances.size());
+                accepted_by[codes[i].state] = Target::acceptance(number);
+                flat.acceptances.push_back(int32_t(flat.accepted.size()));
+                for (size_t j = i; j < end; ++j) {
+                    flat.accepted.push_back(codes[j].code);
+                    if (!is_key(codes[j].code)) flat.acceptance_of[edge_of_code(codes[j].code)] = number;
+                }
+            }
+            flat.acceptances.push_back(int32_t(flat.accepted.size()));
+        }
+        std::vector<Target> accepted_by;       // by flat state
+
+        Target target_of(int32_t state) const {
+            if (state == NONE) return Target();
+            const bool leads_on = star[state] != NONE || loop[state] != NONE || first_of[state] < first_of[state + 1];
+            return !leads_on && accepted_by[state].exists() ? accepted_by[state] : Target::state(state);
+        }
+
+        void lay_out_transitions() {
+            flat.transitions.reserve(moves.size());
+            for (const Move& move : moves) flat.transitions.push_back(Transition{move.symbol, target_of(move.to)});
+            flat.states.reserve(star.size());
+        }
+
+        uint64_t names_between(int32_t first, int32_t end) const {
+            uint64_t names = 0;
+            for (; first < end; ++first) names |= wide_name_bit(moves[first].symbol);
+            return names;
+        }
+
+        void lay_out_state(int32_t number) {
+            const int32_t first = first_of[number], end = first_of[number + 1];
+            int32_t names = first;
+            while (names < end && !moves[names].is_condition) ++names;
+            FlatState made{names_between(first, names), target_of(star[number]), NONE, Target(), accepted_by[number], NONE, NONE};
+            if (names - first == 1) {
+                made.name = moves[first].symbol;
+                made.target = flat.transitions[first].target;
+            } else if (names > first) {
+                made.name = first - names;
+                made.target = Target::state(first);
+            }
+            if (names < end) {
+                made.conditions = int32_t(flat.conditions.size());
+                flat.conditions.push_back(FlatConditions{subjects[number], names, end});
+            }
+            if (loop[number] != NONE) {
+                made.loop = int32_t(flat.loops.size());
+                lay_out_loop(loop[number], is_scoped[number]);
+            }
+            flat.states.push_back(made);
+        }
+
+        void lay_out_loop(int32_t looping, bool is_noted) {
+            const int32_t first = first_of[looping], end = first_of[looping + 1];
+            const bool is_wide = end - first > MANY_NAMES;
+            flat.loops.push_back(
+                FlatLoop{names_between(first, end), target_of(star[looping]), first, end, is_wide, is_noted});
+            if (!is_wide)
+                for (int32_t i = first; i < end; ++i) flat.transitions[i].symbol = waiting_number(moves[i].symbol);
+        }
+
+        int32_t waiting_number(int32_t symbol) {
+            if (size_t(symbol) >= flat.waiting_of.size()) flat.waiting_of.resize(size_t(symbol) + 1, NONE);
+            if (flat.waiting_of[symbol] == NONE) flat.waiting_of[symbol] = flat.waiting_names++;
+            return flat.waiting_of[symbol];
+        }
+
+        void lay_out_climbs(const Edge& edge) {
+            flat.climbs_of.push_back(int32_t(flat.climbs.size()));
+            if (edge.uses == 0 || (edge.state == NONE && edge.sub == NONE)) return;  // it is free, or counts children in order
+            int32_t state = edge.state != NONE ? edge.state : index.nodes[edge.sub].state, parents = 0;
+            while (automaton.states[state].symbol != SCOPE) {
+                const int32_t before = automaton.states[state].parent;
+                if (automaton.states[before].flags & NfaState::LOOPS) {
+                    state = automaton.states[before].parent;
+                    flat.climbs.push_back(Climb{parents, flat.states[state_of[state]].loop});
+                    parents = 0;
+                } else {
+                    parents += !stays(state);
+                    state = before;
+                }
+            }
+            if (parents) flat.climbs.push_back(Climb{parents, NONE});
+        }
+
+        void lay_out_triggers(const Edge& edge) {
+            const int32_t none = int32_t(index.edges.size());
+            flat.triggers_of.push_back(int32_t(flat.triggers.size()));
+            for (int32_t number = edge.first; number != NONE; number = index.nodes[number].next) {
+                const Node& node = index.nodes[number];
+                flat.triggers.push_back(NodeTrigger{node.other == NONE ? none : node.other,
+                                                    node.third == NONE ? none : node.third, number, node.more});
+            }
+        }
+    };
+};
+
+}  // namespace xsift::sift
