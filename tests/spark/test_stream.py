@@ -446,7 +446,7 @@ def test_whole_documents_are_delivered_once_when_a_batch_comes_again(spark: Spar
         sink(frame, batch_id)
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
     assert sorted((row.subscription, row.batch_id) for row in rows) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-    with pytest.raises(xsift.XsiftError, match="a row a match"):
+    with pytest.raises(xsift.XsiftError, match="a row for each match"):
         sink(frame.drop("subscription"), 2)
 
 
