@@ -80,3 +80,6 @@ cdef class SFLabelTree:
     cdef int add_link(self, int32_t label, Link link) except -1
     cdef int remove_link(self, int32_t label, int32_t slot) except -1
     cdef int more_room(self, int32_t label) except -1
+    # `pending` is working space.
+    cdef int list_paths(self, int32_t label, uint64_t missing, vector[int32_t]& pending, vector[int32_t]& paths
+                        ) except -1 nogil

@@ -157,6 +157,31 @@ cdef class SFLabelTree:
         node.room = room
         return 0
 
+    cdef int list_paths(self, int32_t label, uint64_t missing, vector[int32_t]& pending, vector[int32_t]& paths
+                        ) except -1 nogil:
+        """Puts the paths that a suffix label clusters into `paths`, less those with a label that is `missing`."""
+        cdef const SuffixNode* node
+        cdef const Link* link
+        cdef int32_t i
+        paths.clear()
+        pending.clear()
+        pending.push_back(label)
+        while pending.size():
+            node = &self.nodes[pending.back()]
+            pending.pop_back()
+            for i in range(2):
+                if node.rooted[i] >= 0:
+                    paths.push_back(node.rooted[i])
+            for i in range(node.links):
+                link = &self.links[node.first_link + i]
+                if link.required & missing:
+                    continue
+                if link.target >= 0:
+                    pending.push_back(link.target)
+                else:
+                    paths.push_back(single(link.target))
+        return 0
+
     def memory(self):
         cdef int64_t size = self.nodes.capacity() * sizeof(SuffixNode) + self.links.capacity() * sizeof(Link) \
             + self.origins.capacity() * sizeof(SuffixOrigin)

@@ -260,31 +260,6 @@ cdef int settle(PatternView view, AFilterScratch scratch, int32_t path) noexcept
 
 # Clusters and prefixes.
 
-cdef int list_cluster(PatternView view, AFilterScratch scratch, int32_t label) except -1 nogil:
-    """Puts the paths that a suffix label clusters into `cluster`, if all their labels are on the branch."""
-    cdef const SuffixNode* node
-    cdef const Link* link
-    cdef int32_t i
-    scratch.cluster.clear()
-    scratch.pending.clear()
-    scratch.pending.push_back(label)
-    while scratch.pending.size():
-        node = &view.suffixes.nodes[scratch.pending.back()]
-        scratch.pending.pop_back()
-        for i in range(2):
-            if node.rooted[i] >= 0:
-                scratch.cluster.push_back(node.rooted[i])
-        for i in range(node.links):
-            link = &view.suffixes.links[node.first_link + i]
-            if link.required & scratch.missing:
-                continue
-            if link.target >= 0:
-                scratch.pending.push_back(link.target)
-            else:
-                scratch.cluster.push_back(single(link.target))
-    return 0
-
-
 cdef int remember_cluster(AFilterScratch scratch, int32_t label, int32_t number, uint32_t verdict) except -1 nogil:
     """SUCCESS: all of the cluster that holds at the object has been found in this document. FAILED: nothing holds."""
     cdef const StackObject* object = &scratch.branch.objects[number]
@@ -329,7 +304,7 @@ cdef int unfold(PatternView view, AFilterScratch scratch, Frame* frame) except -
     cdef int32_t path
     cdef size_t i
     scratch.counts[UNFOLDINGS] += 1
-    list_cluster(view, scratch, frame.label)
+    view.suffixes.list_paths(frame.label, scratch.missing, scratch.pending, scratch.cluster)
     for i in range(scratch.cluster.size()):
         path = scratch.cluster[i]
         if scratch.is_done(view, path):
@@ -347,7 +322,7 @@ cdef int32_t serve(PatternView view, AFilterScratch scratch, Frame* frame) excep
     cdef int32_t path
     cdef uint32_t verdict
     cdef size_t i
-    list_cluster(view, scratch, frame.label)
+    view.suffixes.list_paths(frame.label, scratch.missing, scratch.pending, scratch.cluster)
     for i in range(scratch.cluster.size()):
         path = scratch.cluster[i]
         if scratch.is_removed[path]:

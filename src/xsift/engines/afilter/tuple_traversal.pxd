@@ -124,7 +124,6 @@ cdef class TupleTraversal:
     cdef inline void report(self, uint32_t verdict) noexcept nogil
     cdef int collect(self, const TupleFrame* frame, uint32_t verdict) except -1 nogil
     cdef bint is_served(self, bint visited) except -1 nogil
-    cdef int list_cluster(self, int32_t label) except -1 nogil
     cdef int unfold(self) except -1 nogil
     cdef bint serve_all(self, const ServedPath* paths, int32_t number) except -1 nogil
     cdef int look_into(self) except -1 nogil

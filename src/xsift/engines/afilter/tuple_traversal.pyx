@@ -624,30 +624,6 @@ cdef class TupleTraversal:
             self.report(verdict)
         return served
 
-    cdef int list_cluster(self, int32_t label) except -1 nogil:
-        """Puts the paths that a suffix label clusters into `cluster`, if all their labels are on the branch."""
-        cdef const SuffixNode* node
-        cdef const Link* link
-        cdef int32_t i
-        self.cluster.clear()
-        self.pending.clear()
-        self.pending.push_back(label)
-        while self.pending.size():
-            node = &self.view.suffixes.nodes[self.pending.back()]
-            self.pending.pop_back()
-            for i in range(2):
-                if node.rooted[i] >= 0:
-                    self.cluster.push_back(node.rooted[i])
-            for i in range(node.links):
-                link = &self.view.suffixes.links[node.first_link + i]
-                if link.required & self.missing:
-                    continue
-                if link.target >= 0:
-                    self.pending.push_back(link.target)
-                else:
-                    self.cluster.push_back(single(link.target))
-        return 0
-
     # Early unfolding.
 
     cdef int unfold(self) except -1 nogil:
@@ -657,7 +633,7 @@ cdef class TupleTraversal:
         cdef size_t i
         self.pop_frame()
         self.counts[0][UNFOLDINGS] += 1
-        self.list_cluster(frame.label)
+        self.view.suffixes.list_paths(frame.label, self.missing, self.pending, self.cluster)
         for i in range(self.cluster.size()):
             self.add_candidate(self.cluster[i], NONE)
         if <int32_t>self.candidates.size() == first:
@@ -717,7 +693,7 @@ cdef class TupleTraversal:
         else:
             if node.paths > LOOK_INTO:
                 return UNKNOWN
-            self.list_cluster(frame.label)
+            self.view.suffixes.list_paths(frame.label, self.missing, self.pending, self.cluster)
             for i in range(self.cluster.size()):
                 path = self.cluster[i]
                 if self.is_wanted(path) \
