@@ -6,8 +6,8 @@
 //     a condition         stays at the element: the state behind it is active where the condition holds
 //     a scope             stays at the element too: it is where the paths begin that a branching step asks for
 //
-// So `/a[@x=1]/b` is a path like any other, and the twig `/a[b]/c` is the path /a, with a scope that has the paths b and c.
-// The paths of a scope accept *edges* (twig_index.hpp), those from the root accept keys of patterns.
+// So `/a[@x=1]/b` is a path like any other, and the twig `/a[b]/c` is the path /a, with a scope that has the paths b
+// and c. The paths of a scope accept *edges* (twig_index.hpp), those from the root accept keys of patterns.
 #pragma once
 #include <cstdint>
 

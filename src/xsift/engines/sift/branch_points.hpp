@@ -1,7 +1,7 @@
 // BranchPoints: the open elements where patterns branch, what was met below each of them, and what follows from it.
 //
-// Threads tell the branch points that they work for which edges they met. When the element ends, that decides its nodes, and what
-// these complete is told in turn to the branch points that this one works for, or is a match.
+// Threads tell the branch points that they work for which edges they met. When the element ends, that decides its
+// nodes, and what these complete is told in turn to the branch points that this one works for, or is a match.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,17 +1,17 @@
 // Configurations: all that goes on at an element, in one number.
 //
-// A pattern that branches is followed by several threads: one looks for the way from the root to its branching step; each
-// element that is such a step, a *branch point*, starts one more in its scope, which runs beside the first over all
-// that is below that element, and tells what of the scope is there. A thread is a state of the LazyDfa, and the branch point
-// that it works for.
+// A pattern that branches is followed by several threads: one looks for the way from the root to its branching step;
+// each element that is such a step, a *branch point*, starts one more in its scope, which runs beside the first over
+// all that is below that element, and tells what of the scope is there. A thread is a state of the LazyDfa, and the
+// branch point that it works for.
 //
-// The naive way makes one look-up a thread at every start tag. But which threads there are depends on the names of the open
-// elements alone. So the list of them is a configuration, made once, and an element costs one look-up in all: it leads to
-// the next configuration, which has ready what there is to be done.
+// The naive way makes one look-up a thread at every start tag. But which threads there are depends on the names of the
+// open elements alone. So the list of them is a configuration, made once, and an element costs one look-up in all: it
+// leads to the next configuration, which has ready what there is to be done.
 //
-// Conditions would multiply configurations: each element's attributes have many values. So what a condition leads to does
-// not join the configuration, it becomes a *runner* of its own, with its own configuration, which runs beside the others as
-// long as it lives. Most conditions lead nowhere, and that is remembered too.
+// Conditions would multiply configurations: each element's attributes have many values. So what a condition leads to
+// does not join the configuration, it becomes a *runner* of its own, with its own configuration, which runs beside the
+// others as long as it lives. Most conditions lead nowhere, and that is remembered too.
 #pragma once
 #include <algorithm>
 #include <cstdint>

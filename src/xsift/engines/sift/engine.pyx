@@ -33,10 +33,11 @@ is, with scopes left out, and a join of branches at the end (plain_run.hpp).
 
     index_check.hpp      IndexCheck: that a restored index leads nowhere outside
 
-What came from where. The shared automaton with its `//` loops is YFilter's, and so is the join of the plain way. That a node is looked at only when its least
-likely branch is there is AFilter's trigger; choosing among equals the one with the shortest list is XFilter's list balance. Equal
-sub-patterns decided once are iFiST's shareable segments; a predicate kept once for all its subscribers is predicate-based
-filtering's. That branches are resolved when their element is closed, with no join afterwards, is BFilter's backward matching.
+What came from where. The shared automaton with its `//` loops is YFilter's, and so is the join of the plain way. That
+a node is looked at only when its least likely branch is there is AFilter's trigger; choosing among equals the one
+with the shortest list is XFilter's list balance. Equal sub-patterns decided once are iFiST's shareable segments; a
+predicate kept once for all its subscribers is predicate-based filtering's. That branches are resolved when their
+element is closed, with no join afterwards, as long as documents are remembered, is BFilter's backward matching.
 Matching ordered twigs by counting how many children are matched from left to right is XTrie's array B. Sets that are
 remembered with their outcome are XPush's.
 

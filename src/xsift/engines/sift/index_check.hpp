@@ -1,8 +1,8 @@
 // IndexCheck: whether no number of a restored index leads outside of its arrays.
 //
-// A saved index is used where it lies in a file, and whoever writes a file can write anything. So it is looked through once, when
-// it is restored. What must hold beside ranges: the automaton is a tree; paths of a scope accept edges of that scope, all
-// others keys; lists of nodes have an end.
+// A saved index is used where it lies in a file, and whoever writes a file can write anything. So it is looked through
+// once, when it is restored. What must hold beside ranges: the automaton is a tree; paths of a scope accept edges of
+// that scope, all others keys; lists of nodes have an end.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,12 +1,13 @@
 // LazyDfa: the automaton, determinised as documents ask for it.
 //
-// A set of active states of the automaton, once computed, is a state of its own: the next element with the same path of names
-// costs one look-up. Documents of one kind visit few such sets, though there could be exponentially many; so they are
-// made on demand, and kept in a cache that its owner bounds: when it is full everything is forgotten and made again.
+// A set of active states of the automaton, once computed, is a state of its own: the next element with the same path of
+// names costs one look-up. Documents of one kind visit few such sets, though there could be exponentially many; so they
+// are made on demand, and kept in a cache that its owner bounds: when it is full everything is forgotten and made
+// again.
 //
-// The naive subset construction lists the whole set in each state. Nine tenths of these lists are looping states: a `//`
-// that is active once is active for everything below, so that each state repeats what the one above it has. And what
-// `//p` accepts is listed again in every state that a `p` leads to. Hence two things are shared here:
+// The naive subset construction lists the whole set in each state. Nine tenths of these lists are looping states: a
+// `//` that is active once is active for everything below, so that each state repeats what the one above it has. And
+// what `//p` accepts is listed again in every state that a `p` leads to. Hence two things are shared here:
 //
 //     Loops   the looping states that one element made active, with a link to those that were active before it. A state
 //             names the last of such a chain, and all elements below share it.
@@ -15,12 +16,12 @@
 //             state, its own part, follows from the parts of the state above.
 //
 // So a state is a short list of parts and the loops that are active below it. The automaton is a tree, and one of its
-// states is reached from one other only; therefore the parts of a state have nothing in common, and the states of a chain
-// of loops are all different.
+// states is reached from one other only; therefore the parts of a state have nothing in common, and the states of a
+// chain of loops are all different.
 //
 // Parts, loops and states are each kept once: recursive documents lead back to what is there. Two sets are equal when
-// their members are, in whatever order they were found: the hash is a sum over the members, and equality is checked member
-// by member. What states accept is kept once too, as a *yield*: different states often accept the same.
+// their members are, in whatever order they were found: the hash is a sum over the members, and equality is checked
+// member by member. What states accept is kept once too, as a *yield*: different states often accept the same.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Parts: sets of states of the automaton, each kept once.
 //
-// A set is made state by state, and then looked for by its hash, which is a sum over its members: two sets are equal when their
-// members are, in whatever order they were found. What is equal is checked member by member, with the help of stamps.
+// A set is made state by state, and then looked for by its hash, which is a sum over its members: two sets are equal
+// when their members are, in whatever order they were found. What is equal is checked member by member, with the help
+// of stamps.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,12 +1,13 @@
 // PlainRun: the automaton as it is, followed without remembering anything. For documents that lead to much that is new.
 //
-// A state that is made for one element and never met again costs many times what it saves. So here the set of active states of
-// each open element is a list on a stack, as in YFilter. Scopes are not told apart (flat_automaton.hpp), so that an element is
-// followed once, however many branch points there are above it. Which twigs hold is found out when the document ends
-// (twig_join.hpp).
+// A state that is made for one element and never met again costs many times what it saves. So here the set of active
+// states of each open element is a list on a stack, as in YFilter. Scopes are not told apart (flat_automaton.hpp), so
+// that an element is followed once, however many branch points there are above it. Which twigs hold is found out when
+// the document ends (twig_join.hpp).
 //
-// Looping states are not asked at every element below. The names that they wait for lead to them: each has a list of the states
-// to be entered. An element's loops are put on these lists when its first child comes, for most elements have none.
+// Looping states are not asked at every element below. The names that they wait for lead to them: each has a list of
+// the states to be entered. An element's loops are put on these lists when its first child comes, for most elements
+// have none.
 #pragma once
 #include <cstdint>
 #include <vector>

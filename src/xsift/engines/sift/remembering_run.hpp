@@ -1,5 +1,6 @@
-// RememberingRun: one thread's way through documents of a kind that it has seen before. What a document leads to is made once, and
-// remembered: configurations (configurations.hpp), and what follows from what branch points meet (branch_points.hpp).
+// RememberingRun: one thread's way through documents of a kind that it has seen before. What a document leads to is
+// made once, and remembered: configurations (configurations.hpp), and what follows from what branch points meet
+// (branch_points.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>

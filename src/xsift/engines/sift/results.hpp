@@ -1,6 +1,7 @@
 // Results: the keys that matched in a document, as bits.
 //
-// They are set in any order, often more than once, and read in ascending order. Blocks of words that have none are passed over.
+// They are set in any order, often more than once, and read in ascending order. Blocks of words that have none are
+// passed over.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,8 +1,8 @@
 // Run: one thread's way through documents.
 //
-// There are two ways. To remember what documents lead to pays for itself when it is met again (remembering_run.hpp); if it is not,
-// to follow the automaton as it is costs less (plain_run.hpp). The answers are the same. Which way a document is taken follows
-// from those before it (way.hpp).
+// There are two ways. To remember what documents lead to pays for itself when it is met again (remembering_run.hpp); if
+// it is not, to follow the automaton as it is costs less (plain_run.hpp). The answers are the same. Which way a
+// document is taken follows from those before it (way.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>

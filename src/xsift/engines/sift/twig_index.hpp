@@ -1,17 +1,18 @@
 // TwigIndex: all patterns, as paths of one automaton and, where they branch, as nodes and edges.
 //
-// A pattern is followed from its first step for as long as it is a path. Conditions that are known at the start tag come
-// first at each step: they are part of the path. So are conditions on text, if nothing else hangs at the step. Where it
-// branches there is a *node*: it holds for an element when all its *edges* do. An edge is what one path of the scope
-// accepts: the rest of the pattern along one branch; or, if that branches again, the node there, a *sub*. Equal subs of
-// one scope are one. What a node completes, its target, is a key, or as a sub an edge of the scope that it stands in.
+// A pattern is followed from its first step for as long as it is a path. Conditions that are known at the start tag
+// come first at each step: they are part of the path. So are conditions on text, if nothing else hangs at the step.
+// Where it branches there is a *node*: it holds for an element when all its *edges* do. An edge is what one path of the
+// scope accepts: the rest of the pattern along one branch; or, if that branches again, the node there, a *sub*. Equal
+// subs of one scope are one. What a node completes, its target, is a key, or as a sub an edge of the scope that it
+// stands in.
 //
-// A node is looked at only when its trigger holds: of its edges, the one that looks the least likely to hold, and among equals
-// the one that has the fewest nodes listed under it.
+// A node is looked at only when its trigger holds: of its edges, the one that looks the least likely to hold, and among
+// equals the one that has the fewest nodes listed under it.
 //
 // Order. A node whose children must come in order does not see paths that end somewhere below them, but the children
-// themselves when they end: each is a sub, even where it does not branch. The node counts them from left to right, and has one
-// more edge that holds when it has counted all.
+// themselves when they end: each is a sub, even where it does not branch. The node counts them from left to right, and
+// has one more edge that holds when it has counted all.
 #pragma once
 #include <algorithm>
 #include <cstdint>

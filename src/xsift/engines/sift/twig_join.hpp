@@ -1,14 +1,14 @@
 // TwigJoin: which twigs hold in a document, given where the edges of all of them were met.
 //
-// A plain run (plain_run.hpp) does not ask below which branch point it is. So what it knows of an edge is where in the document
-// it was met. A twig can only hold if all its edges were, which few
-// have: those are looked at more closely, when the document ends (YFilter's way).
+// A plain run (plain_run.hpp) does not ask below which branch point it is. So what it knows of an edge is where in the
+// document it was met. A twig can only hold if all its edges were, which few have: those are looked at more closely,
+// when the document ends (YFilter's way).
 //
-// From the elements where an edge was met it is gone up the automaton, state by state, to the scope: by a name or `*` from each
-// element to its parent; by `//` to all elements above it where the state before the `//` was active, which the run noted. What
-// comes out are the branch points below which the edge is. A node holds for those that its edges have in common; if it is a sub,
-// it is the edge of another scope, from there on. That is exact: a state of the automaton has only one state before it, and it
-// was active at whatever element the way up comes to.
+// From the elements where an edge was met it is gone up the automaton, state by state, to the scope: by a name or `*`
+// from each element to its parent; by `//` to all elements above it where the state before the `//` was active, which
+// the run noted. What comes out are the branch points below which the edge is. A node holds for those that its edges
+// have in common; if it is a sub, it is the edge of another scope, from there on. That is exact: a state of the
+// automaton has only one state before it, and it was active at whatever element the way up comes to.
 #pragma once
 #include <algorithm>
 #include <cstdint>

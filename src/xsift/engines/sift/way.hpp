@@ -1,14 +1,15 @@
 // Way: whether the next document is to be remembered, or taken as it comes.
 //
-// What an element costs in a plain run depends on how many states it enters. Where it is met again, remembering costs as much as
-// to enter AGAIN states, and some less in any case; but what has to be made for it, a state or a configuration, costs as much as
-// to enter MADE. So remembering pays where many states are active and documents lead to little that is new. That is kept account of, in
-// states entered: what was made is spent, what is met again is gained. Documents are taken plainly when more is spent than would
-// be gained again in so many elements as are worth waiting for. Then the debt is paid off by a share of the work that is
-// done: so whatever documents do, what is made in vain costs no more than that share.
+// What an element costs in a plain run depends on how many states it enters. Where it is met again, remembering costs
+// as much as to enter AGAIN states, and some less in any case; but what has to be made for it, a state or a
+// configuration, costs as much as to enter MADE. So remembering pays where many states are active and documents lead to
+// little that is new. That is kept account of, in states entered: what was made is spent, what is met again is gained.
+// Documents are taken plainly when more is spent than would be gained again in so many elements as are worth waiting
+// for. Then the debt is paid off by a share of the work that is done: so whatever documents do, what is made in vain
+// costs no more than that share.
 //
-// In a plain run nothing is made, but paths are counted that were not met before: for what stands below the same names is the
-// same. When these are so few that remembering would pay, it is tried again.
+// In a plain run nothing is made, but paths are counted that were not met before: for what stands below the same names
+// is the same. When these are so few that remembering would pay, it is tried again.
 #pragma once
 #include <algorithm>
 #include <cstdint>
