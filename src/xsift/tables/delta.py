@@ -17,17 +17,22 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.fs
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError, TableNotFoundError
 
 from xsift.errors import TableError
+from xsift.tables.folders import arrow_filesystem
+from xsift.tables.places import is_local
 from xsift.tables.rows import BOOKKEEPING, OWN
 
 __all__ = ["Log"]
@@ -44,6 +49,7 @@ PAUSE_SECONDS = (0.002, 0.25)  # between attempts, at first and at most
 MERGE_FILES = 64  # small files that are merged into one
 MERGE_BYTES = 4 * 2**20  # what a small file is
 CLEAN_VERSIONS = 1024  # dead files are deleted about once in this many versions
+FETCHES = 8  # files of an object store that are fetched at the same time
 DEAD_HOURS = 1  # how long a file stays that is no longer part of the table: a reader may be at it
 
 COMMIT_ID = "xsift.commit"
@@ -136,11 +142,26 @@ class Log:
         named = None if columns is None else [*dict.fromkeys(["_version", "_position", *columns])]
         with self._readable():
             try:
-                rows = self._delta.to_pyarrow_dataset().to_table(columns=named, filter=wanted)
+                rows = self._dataset(wanted).to_table(columns=named, filter=wanted)
             except FileNotFoundError:  # merged and cleaned up by another since the last look
                 self._delta.update_incremental()
-                rows = self._delta.to_pyarrow_dataset().to_table(columns=named, filter=wanted)
+                rows = self._dataset(wanted).to_table(columns=named, filter=wanted)
         return _in_order(rows)
+
+    def _dataset(self, wanted: pyarrow.dataset.Expression) -> pyarrow.dataset.Dataset:
+        """The files that can have rows that are wanted, for Arrow to read.
+
+        Arrow reads on threads of its own. One that lets go of a Python object while the interpreter ends takes the
+        process down with it (`terminate called`), so they are given none: a folder is read by Arrow itself, and of
+        an object store, which delta-rs reaches through Python, the files are fetched first."""
+        if is_local(self.place):
+            return self._delta.to_pyarrow_dataset(filesystem=arrow_filesystem(self.place, {}))
+        remote = self._delta.to_pyarrow_dataset()
+        paths = [fragment.path for fragment in remote.get_fragments(wanted)]
+        with ThreadPoolExecutor(FETCHES) as pool:
+            fetched = list(pool.map(partial(_fetched, remote.filesystem), paths))
+        fragments = [remote.format.make_fragment(buffer) for buffer in fetched]
+        return pyarrow.dataset.FileSystemDataset(fragments, remote.schema, remote.format)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -305,6 +326,14 @@ class Log:
             except CommitFailedError:
                 _pause(attempt)
         raise TableError("table-busy", f"{self.place} is changed all the time by others: try again")
+
+
+def _fetched(files: pyarrow.fs.FileSystem, path: str) -> pa.Buffer:
+    """A file's content, in memory of Arrow's own."""
+    copy = pa.BufferOutputStream()
+    with files.open_input_file(path) as file:
+        copy.write(file.readall())
+    return copy.getvalue()
 
 
 def _pause(attempt: int) -> None:
