@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import threading
+import time
 
 import pytest
 
@@ -105,3 +106,42 @@ def test_a_matcher_takes_over_what_the_one_before_it_knew() -> None:
     large = matcher._plan.segments[0].engine
     assert large.counters()["states made"] == known  # nothing was found out again
     assert large.memory()["run-time marks"] < 1 << 20  # and no scratch was left behind
+
+
+def test_others_have_the_interpreter_while_a_set_is_compiled() -> None:
+    """It was let go often, and taken back at once: whoever waited for it never woke up in time."""
+    texts = [(f"s{number}", f"/a/b{number % 500}[@c='{number}']") for number in range(40_000)]
+    turns, done = 0, threading.Event()
+
+    def work() -> None:
+        nonlocal turns
+        while not done.is_set():
+            time.sleep(0.0001)
+            turns += 1
+
+    subscriptions = xsift.Subscriptions()
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for compiling in (lambda: subscriptions.add_many(texts), subscriptions.matcher):
+            turns = 0
+            compiling()
+            assert turns >= 50, turns  # there were 150 breaths; without them it is a handful
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_large_segments_are_left_to_compact() -> None:
+    chance = random.Random(5)
+    subscriptions = xsift.Subscriptions(merge_at_most=100)
+    for number in range(600):
+        subscriptions.add(f"s{number}", f"//a[{chance.choice('abc')}]/{chance.choice('abc')}")
+        matcher = subscriptions.matcher()
+    sizes = [part.end - part.first for part in matcher._built]
+    assert max(sizes) <= 100
+    assert 6 <= len(sizes) < 30  # bits are merged all the same, up to that
+    assert subscriptions.compact()
+    assert len(subscriptions.matcher()._plan.segments) == 1
+    for xml in (random_xml(chance).encode() for _ in range(20)):
+        assert subscriptions.matcher().match(xml) == matcher.match(xml)

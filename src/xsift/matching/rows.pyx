@@ -20,6 +20,7 @@ import numpy as np
 from xsift.errors import SubscriptionError, XPathError
 from xsift.xpath.meaning import Meaning, Selection
 
+from xsift.matching.breath cimport breathe
 from xsift.native.saving cimport check_ends, from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.types cimport int8_t
 from xsift.xpath.compiler cimport OUTCOME_ALWAYS, Compiler, Result
@@ -47,7 +48,7 @@ cdef enum:
     MOST_ID_STRING_BYTES = 128 << 20
     AHEAD = 20
     WRITING = 1
-    BREATH = 64  # rows after which other threads may have the interpreter
+    BREATH = 256  # rows after which other threads may have the interpreter: two milliseconds of work or so
 
 cdef extern from *:
     void prefetch "__builtin_prefetch" (const void* address) nogil
@@ -90,9 +91,8 @@ cdef class Rows:
         cdef Py_ssize_t i
         errors = []
         for i in range(len(ids)):
-            if i % BREATH == 0:
-                with nogil:
-                    pass
+            if i % BREATH == BREATH - 1:
+                breathe()
             try:
                 self.append(id_bytes + id_at[i], id_at[i + 1] - id_at[i], text_bytes + text_at[i],
                             text_at[i + 1] - text_at[i], compiler, is_ordered[i], mapping, refuse_residuals)

@@ -5,6 +5,7 @@ from libcpp.vector cimport vector
 
 from xsift.document.conditions.condition_index cimport ConditionIndex
 from xsift.engines.base cimport Engine, Scratch
+from xsift.matching.breath cimport breathe
 from xsift.matching.rows cimport Rows
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
@@ -16,7 +17,7 @@ import numpy as np
 cdef enum:
     NEW = -1
     REFUSED = -2
-    BREATH = 64  # rows after which other threads may have the interpreter
+    BREATH = 256  # rows after which other threads may have the interpreter: two milliseconds of work or so
 
 
 cdef class Segment:
@@ -114,9 +115,8 @@ cdef class SegmentBuilder:
         cdef size_t before
         refused = []
         for row in range(first, end):
-            if row % BREATH == 0:  # a large set takes seconds, and other threads must not wait for it
-                with nogil:
-                    pass
+            if row % BREATH == BREATH - 1:  # a large set takes seconds, and other threads must not wait for it
+                breathe()
             if self.rows.removed[row]:
                 continue
             before = self.pair_keys.size()

@@ -58,11 +58,19 @@ class Built:
 class Segments:
     """The segments of one set of rows for one engine."""
 
-    def __init__(self, rows: Rows, symbols: Symbols, engine: str, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        symbols: Symbols,
+        engine: str,
+        options: Mapping[str, Any],
+        merge_at_most: int | None = None,
+    ) -> None:
         self._rows = rows
         self._symbols = symbols
         self._engine = engine
         self._options = dict(options)
+        self._merge_at_most = float("inf") if merge_at_most is None else merge_at_most
         self._built: list[Built] = []
         self._merging = 0  # rows that are being merged: what is there of them stays apart from what comes after
 
@@ -77,6 +85,7 @@ class Segments:
             and end > first
             and built[-1].first >= self._merging
             and (end - first) * MERGE_RATIO >= built[-1].end - built[-1].first
+            and end - built[-1].first <= self._merge_at_most
         ):
             first = built.pop().first
         if end > first or not built:

@@ -45,12 +45,23 @@ class Subscriptions:
     `residuals="refuse"` refuses expressions of which only a part can be indexed; otherwise they are evaluated on the
     documents that pass that part, within a budget (`Limits.steps`). A set may be changed by one thread
     while others use matchers that were made from it, or make new ones.
+
+    What is added bit by bit is indexed bit by bit, and bits of similar size are merged when a matcher is made, which
+    takes seconds for a large set. With `merge_at_most` larger bits than that are left to `compact`: whoever makes a
+    matcher then waits for no more than so many subscriptions.
     """
 
-    def __init__(self, *, namespaces: Mapping[str, str] | None = None, residuals: Residuals = "verify") -> None:
+    def __init__(
+        self,
+        *,
+        namespaces: Mapping[str, str] | None = None,
+        residuals: Residuals = "verify",
+        merge_at_most: int | None = None,
+    ) -> None:
         if residuals not in get_args(Residuals):
             raise ValueError(f"residuals is {residuals!r}; it can be 'verify' or 'refuse'")
         self._refuse_residuals = residuals == "refuse"
+        self._merge_at_most = merge_at_most
         self._symbols = Symbols()
         self._rows = Rows()
         self._segments: dict[str, Segments] = {}
@@ -289,7 +300,7 @@ class Subscriptions:
         key = f"{name} {sorted(options.items())}"  # values may be of any kind: the engine says which it takes
         with self._lock:
             if key not in self._segments:
-                self._segments[key] = Segments(self._rows, self._symbols, name, options)
+                self._segments[key] = Segments(self._rows, self._symbols, name, options, self._merge_at_most)
             return Matcher(
                 rows=self._rows,
                 symbols=self._symbols,

@@ -33,6 +33,7 @@ import xsift
 from xsift.errors import XsiftError
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
+from xsift.service.threads import breathe
 
 __all__ = ["Caught", "Found", "LiveSet", "Snapshot"]
 
@@ -43,8 +44,10 @@ CHUNK = 1000  # rows compiled at a time: the kernels keep the interpreter to the
 MOST_CHANGES = 20_000  # rows between two snapshots: bounds how long a change waits behind an import
 QUIET_SECONDS = 1.0  # without a change, or as long as the last merging took; then what came is merged,
 LONGEST_SECONDS = 300.0  # or when it has waited so long for that
-TRIED_DOCUMENTS = 100  # that a merged index is tried on, so that it knows already what they lead to
+TRIED_DOCUMENTS = 100  # that an index is tried on before it is used, so that it knows already what they lead to
+MANY = 1000  # rows that came at once, from which on their index is tried too
 LARGEST_TRIED = 64 << 10
+MERGE_AT_MOST = 200_000  # rows that are indexed anew because something was added; the rest waits for the merging
 MOST_GONE = 100_000  # rows that were removed, and more than are live: then all is compiled anew without them
 
 
@@ -159,7 +162,7 @@ class _Compiled:
         self._selects = bytearray()
         self._removed = bytearray()
         self._owner_names: dict[str, str] = {}
-        self.sets = (xsift.Subscriptions(residuals=residuals), xsift.Subscriptions(residuals=residuals))
+        self.sets = tuple(xsift.Subscriptions(residuals=residuals, merge_at_most=MERGE_AT_MOST) for _ in range(2))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Compiles rows, each with `LIVE_COLUMNS`."""
@@ -175,7 +178,7 @@ class _Compiled:
             for begin in range(0, len(batch), CHUNK):
                 for id, error in set_.add_many(_arrow(batch[begin : begin + CHUNK]), errors="collect"):
                     self._refuse(int(id), error)
-                time.sleep(0)  # others may have the interpreter now
+                breathe()
 
     def _append(self, row: int, owner: str, subscriber: int, deliver: str) -> None:
         owner = self._owner_names.setdefault(owner, owner)
@@ -366,7 +369,7 @@ class LiveSet:
         self._compiled.remove(changes.removed)
         self._compiled.add(changes.added)
         self._is_merged = False
-        self._swap(changes.version)
+        self._swap(changes.version, try_first=len(changes.added) >= MANY)
         self.observe(time.perf_counter() - started)
         self._last_change = time.monotonic()
         self._changed.set()
@@ -401,8 +404,13 @@ class LiveSet:
             return None
         return store.changes_after(connection, self._snapshot.version, MOST_CHANGES)
 
-    def _swap(self, version: int) -> None:
-        self._snapshot = self._compiled.snapshot(version, self._engine, self._limits)
+    def _swap(self, version: int, *, try_first: bool = False) -> None:
+        """Has documents matched with the set as it is now. With `try_first` it is tried on some before: an index
+        finds its way through the first documents slowly, and those who publish would wait for it."""
+        snapshot = self._compiled.snapshot(version, self._engine, self._limits)
+        if try_first:
+            snapshot.match(list(self._recent), select=False)
+        self._snapshot = snapshot
         self._tell(version)
 
     def _tell(self, version: int) -> None:

@@ -1,15 +1,24 @@
-"""What the threads of this process take: who works when the server is busy."""
+"""The threads of this process: what each takes when the server is busy, and how one gives way to the others."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from pathlib import Path
 
-__all__ = ["cpu_seconds"]
+__all__ = ["breathe", "cpu_seconds"]
 
 TASKS = Path("/proc/self/task")
 PREFIX = "xsift-"
+
+
+def breathe() -> None:
+    """Lets other threads have the interpreter: between two pieces of work that nobody waits for.
+
+    Python has a thread give way that computes for long. One that lets go of the interpreter all the time and takes it
+    back at once, as SQLite's driver does for every row, it never asks, and the others wait until it is done."""
+    time.sleep(0.0001)
 
 
 def cpu_seconds() -> dict[str, float]:

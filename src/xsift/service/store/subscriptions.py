@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import ColumnElement, Connection, Row, Text, and_, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Result, Row, Text, and_, cast, func, or_, select, update
 
 from xsift.errors import SubscriptionError
 from xsift.service.store import subscribers
@@ -19,6 +19,7 @@ from xsift.service.store.schema import facts, versions
 from xsift.service.store.schema import subscribers as subscribers_table
 from xsift.service.store.schema import subscriptions as table
 from xsift.service.store.subscribers import NewSubscribers
+from xsift.service.threads import breathe
 
 __all__ = [
     "Changes",
@@ -41,6 +42,7 @@ __all__ = [
 
 CHUNK = 500  # ids in one query
 PAGE = 5000  # rows that are read at a time
+PIECE = 250  # rows that are fetched without a breath
 
 LIVE_COLUMNS = (
     *(table.c.row, table.c.owner, table.c.id, table.c.subscriber, table.c.xpath, table.c.ordered, table.c.deliver),
@@ -321,7 +323,7 @@ def live_rows(connection: Connection) -> Iterator[list[LiveRow]]:
     last = 0
     while True:
         query = select(*LIVE_COLUMNS).where(table.c.row > last, table.c.removed.is_(None))
-        rows = list(connection.execute(query.order_by(table.c.row).limit(PAGE)))
+        rows = _in_pieces(connection.execute(query.order_by(table.c.row).limit(PAGE)))
         if not rows:
             return
         yield rows
@@ -350,7 +352,16 @@ def changes_after(connection: Connection, version: int, most: int) -> Changes:
     removed = connection.scalars(
         select(table.c.row).where(table.c.removed > version, table.c.removed <= until, table.c.added <= version)
     )
-    return Changes(until, list(added), list(removed))
+    return Changes(until, _in_pieces(added), list(removed))
+
+
+def _in_pieces(result: Result[Any]) -> list[LiveRow]:
+    """All rows, while others may work."""
+    rows: list[LiveRow] = []
+    for some in result.partitions(PIECE):
+        rows += some
+        breathe()
+    return rows
 
 
 def list_versions(connection: Connection, before: int | None, most: int) -> list[Row[Any]]:
