@@ -137,6 +137,18 @@ def test_arrow_arrays_of_every_kind(matcher: xsift.Matcher) -> None:
         assert not errors
 
 
+def test_arrow_arrays_whose_encoding_is_said(matcher: xsift.Matcher) -> None:
+    for data, encoding in ENCODINGS.values():
+        if encoding is not None:
+            broken = b"<a>" if "16" not in encoding else "<a>".encode(encoding)
+            array = pa.array([None, data, None, broken, data, None], pa.binary()).slice(1)
+            ids, errors = matcher.match_array(array, encoding=encoding)
+            assert ids.to_pylist() == [EXPECTED, None, None, EXPECTED, None]
+            assert {place: error.code for place, error in errors.items()} == {2: "truncated-document"}
+    texts = pa.array(list(TEXTS.values()))
+    assert matcher.match_array(texts, encoding="cp1252").ids.to_pylist() == [EXPECTED] * len(TEXTS)  # text is text
+
+
 def ids_in(output: Path) -> list[list[str]]:
     """The ids of each document, from the output of a command in any format."""
     if output.suffix == ".parquet":

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import xsift
-from tests.matching.test_documents import ENCODINGS, EXPECTED, TEXTS, matcher
+from tests.matching.test_documents import ENCODINGS, EXPECTED, IDS, TEXTS, matcher
 from xsift.spark import match_documents
 
 if TYPE_CHECKING:
@@ -25,6 +25,18 @@ def test_text_and_bytes_of_every_encoding(spark: SparkSession, matcher: xsift.Ma
             assert (row.matches, row.error, row.failures) == (EXPECTED, None, None), row.name
         nodes = match_documents(documents, subscriptions=matcher, kind="nodes").collect()
         assert {(row.name, row.subscription) for row in nodes} == {(name, id) for name, _ in rows for id in EXPECTED}
+
+
+def test_bytes_whose_encoding_is_said(spark: SparkSession, matcher: xsift.Matcher) -> None:
+    for data, encoding in ENCODINGS.values():
+        if encoding is not None:
+            documents = spark.createDataFrame([(1, data), (2, None)], "number int, xml binary").coalesce(1)
+            texts = pa.table({"id": IDS, "xpath": [matcher.report(id).xpath for id in IDS]})
+            for shards in (1, 2):
+                matched = match_documents(documents, subscriptions=texts, encoding=encoding, shards=shards)
+                assert {row.number: row.matches for row in matched.collect()} == {1: EXPECTED, 2: None}
+            nodes = match_documents(documents, subscriptions=matcher, encoding=encoding, kind="nodes").collect()
+            assert {row.subscription for row in nodes} == {*EXPECTED}
 
 
 def test_limits_validation_and_residuals_reach(spark: SparkSession) -> None:

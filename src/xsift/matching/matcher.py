@@ -161,13 +161,13 @@ class Matcher:
         started = time.perf_counter()
         return self._match_batch(documents), time.perf_counter() - started
 
-    def match_array(self, documents: pa.Array) -> ArrayMatches:
+    def match_array(self, documents: pa.Array, *, encoding: str | None = None) -> ArrayMatches:
         """The ids for each document of an Arrow array of strings or bytes, as an Arrow array of lists; a null for
         one that is broken, or is null itself. With it the errors, by the number of the document. No Python object
-        is made for a document or a match.
+        is made for a document or a match, unless bytes are said to have another `encoding` than they declare.
         """
         documents = arrow_array(documents)  # a column in pieces has other buffers
-        rows, ends, errors, failures = self.match_array_rows(documents)
+        rows, ends, errors, failures = self.match_array_rows(documents, encoding=encoding)
         missing = np.zeros(len(documents), dtype=bool)
         missing[list(errors)] = True
         if documents.null_count:
@@ -175,21 +175,28 @@ class Matcher:
         ids = self.row_ids.take(pa.array(rows))
         return ArrayMatches(_lists(ids, ends, missing), errors, dict(failures))
 
-    def match_array_rows(self, documents: pa.Array) -> tuple[RowArray, EndArray, dict[int, DocumentError], Failures]:
+    def match_array_rows(
+        self, documents: pa.Array, *, encoding: str | None = None
+    ) -> tuple[RowArray, EndArray, dict[int, DocumentError], Failures]:
         """match_array with the numbers of subscriptions (places in `row_ids`), all in one array, and where each
         document's end; then errors and failures, by the number of the document.
         """
         documents = arrow_array(documents)
         wide, is_text, validity, offsets, data = _buffers(documents)
-        encoding = "utf-8" if is_text else None
+        overridden = "utf-8" if is_text else encoding
 
         def document(number: int) -> Document:
-            return Document(documents[number].as_buffer(), encoding=encoding)
+            return Document(documents[number].as_buffer(), encoding=overridden)
 
         with self._desk() as desk:
-            found = desk.worker.match_buffers(
-                len(documents), offsets, wide, is_text, data, validity, documents.offset
-            )
+            if overridden is None or is_text:
+                found = desk.worker.match_buffers(
+                    len(documents), offsets, wide, is_text, data, validity, documents.offset
+                )
+            else:
+                valid = np.flatnonzero(documents.is_valid().to_numpy(zero_copy_only=False)).tolist()
+                found = desk.worker.match_batch([document(number) for number in valid])
+                found = _with_nulls(found, valid, len(documents))
             return self._decided(found, document, desk)
 
     def _match_batch(self, documents: Sequence[DocumentSource | DocumentError]) -> list[Match]:
@@ -560,6 +567,14 @@ def _totals(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _merged(rows: RowArray, more: Sequence[int]) -> RowArray:
     return np.sort(np.concatenate([rows, np.array(more, dtype=np.int32)])) if more else rows
+
+
+def _with_nulls(found: BatchRows, valid: Sequence[int], number: int) -> BatchRows:
+    """What was found in the documents that are not null, as if it had been all of them: a null has no rows."""
+    rows, ends, candidates, candidate_ends, errors = found
+    before = np.searchsorted(valid, np.arange(number), side="right")  # documents up to this one that are not null
+    spread, candidates_spread = (np.concatenate([[0], them])[before] for them in (ends, candidate_ends))
+    return rows, spread, candidates, candidates_spread, {valid[place]: error for place, error in errors.items()}
 
 
 def _lists(values: pa.Array, ends: EndArray, missing: npt.NDArray[np.bool_]) -> pa.Array:

@@ -43,6 +43,7 @@ def match_documents(
     *,
     subscriptions: SubscriptionSource,
     xml: str = "xml",
+    encoding: str | None = None,
     id: str | None = None,
     kind: Output = "matches",
     keep_xml: bool = False,
@@ -65,15 +66,15 @@ def match_documents(
     """Which subscriptions does each document satisfy?
 
     `xml` names the column with the documents (string or binary); the other columns are kept, and that one too with
-    keep_xml=True. `kind` is "matches": a row for each document, with `matches` (ids), `error` (code, message, line,
-    column; null unless the document is broken) and `failures` (subscriptions that could not be decided on it);
-    "rows": a row for each match, with `subscription`; "nodes": a row for each matched node, with `subscription`,
-    `path`, `element` (its number) and `fragment` (its XML, which stands alone); "expressions": a row for each
-    document, with `expressions`: digests of the distinct expressions that matched, whoever subscribed to them
-    (Compiled.subscribers). In "rows" and "nodes" a broken document is one row whose `subscription` is null, and a
-    subscription that could not be decided is a row with its id and an `error`. With on_error="fail" a broken document
-    fails the job; `id` names the column by which the message then calls it. `names` gives other names to columns that
-    are added, e.g. {"matches": "alerts"}.
+    keep_xml=True. `encoding` is that of binary documents, whatever they declare. `kind` is "matches": a row for
+    each document, with `matches` (ids), `error` (code, message, line, column; null unless the document is broken)
+    and `failures` (subscriptions that could not be decided on it); "rows": a row for each match, with
+    `subscription`; "nodes": a row for each matched node, with `subscription`, `path`, `element` (its number) and
+    `fragment` (its XML, which stands alone); "expressions": a row for each document, with `expressions`: digests of
+    the distinct expressions that matched, whoever subscribed to them (Compiled.subscribers). In "rows" and "nodes"
+    a broken document is one row whose `subscription` is null, and a subscription that could not be decided is a row
+    with its id and an `error`. With on_error="fail" a broken document fails the job; `id` names the column by which
+    the message then calls it. `names` gives other names to columns that are added, e.g. {"matches": "alerts"}.
     `metrics` is a name under which Spark is to observe what passes (DataFrame.observe): documents under NAME_input,
     under NAME matches, broken documents, failures, and the seconds in which workers loaded the index.
 
@@ -113,6 +114,7 @@ def match_documents(
         label=columns.label,
         limits=limits or Limits(),
         validate=validate,
+        encoding=encoding,
         names=columns.names,
     )
     if metrics is None:

@@ -42,10 +42,10 @@ class Router:
     always: tuple[int, ...]
 
     def visits(
-        self, matcher: Matcher, documents: pa.Array, parts: int
+        self, matcher: Matcher, documents: pa.Array, parts: int, encoding: str | None = None
     ) -> tuple[npt.NDArray[np.bool_], dict[int, DocumentError]]:
         """Which parts each document must visit, and the errors of broken ones, which visit none."""
-        rows, ends, errors, undecided = matcher.match_array_rows(documents)
+        rows, ends, errors, undecided = matcher.match_array_rows(documents, encoding=encoding)
         visits = np.zeros((len(documents), parts), dtype=bool)
         numbers = np.repeat(np.arange(len(documents)), np.diff(ends, prepend=0))
         visits[numbers, _numbers_of(matcher)[rows]] = True

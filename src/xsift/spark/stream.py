@@ -59,6 +59,7 @@ def match_stream(
     sink: Sink | str,
     checkpoint: str,
     xml: str = "xml",
+    encoding: str | None = None,
     id: str | None = None,
     kind: Output = "matches",
     keep_xml: bool = False,
@@ -111,6 +112,7 @@ def match_stream(
         "broken_xml": dead and not keep_xml,
         "limits": limits or Limits(),
         "validate": validate,
+        "encoding": encoding,
         "names": columns.names,
     }
     access = dict(storage_options or {})

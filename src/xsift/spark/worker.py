@@ -106,6 +106,8 @@ class Task:
     label: str | None = None
     limits: Limits = field(default_factory=Limits)
     validate: bool = True
+    encoding: str | None = None
+    """Of documents that are bytes, whatever they declare."""
     broken_xml: bool = False
     """The XML column is there, but only rows with an error have it: they become dead letters."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -157,7 +159,7 @@ class Task:
         if key not in _routers:
             _routers.clear()
             _routers[key] = _Loaded(key, self.folder)
-        return self.router.visits(_routers[key].matcher, documents, len(self.parts))
+        return self.router.visits(_routers[key].matcher, documents, len(self.parts), self.encoding)
 
     def _answers(self, documents: pa.Array) -> Answers:
         """What all parts say of the documents that have to visit them."""
@@ -174,7 +176,7 @@ class Task:
                 found.append((np.array([], dtype=np.int64), counts))
                 continue
             visitors = documents if len(wanted) == len(documents) else documents.take(pa.array(wanted))
-            rows, ends, broken, undecided = loaded.matcher.match_array_rows(visitors)
+            rows, ends, broken, undecided = loaded.matcher.match_array_rows(visitors, encoding=self.encoding)
             counts[wanted] = np.diff(ends, prepend=0)
             if part.removed is not None and len(rows):
                 rows, counts = _without(rows, counts, part.removed, len(loaded.ids))
@@ -294,11 +296,12 @@ class Task:
             yield _NodeRow(place, error=found.errors[place])
             return
         document = documents[place].as_py()
+        encoding = self.encoding if isinstance(document, bytes) else None
         for number in found.parts_of(place):
             part, loaded = self.parts[number], self._loaded(number)
             gone = _ids_of(loaded, part.removed)
             undecided: dict[str, XsiftError] = {}
-            selected = loaded.matcher.select(document, fragments=True, failures=undecided)
+            selected = loaded.matcher.select(document, fragments=True, encoding=encoding, failures=undecided)
             for row_id, error in undecided.items():
                 for id in loaded.ids_of(row_id) if row_id not in gone else ():
                     yield _NodeRow(place, id, error=error)
