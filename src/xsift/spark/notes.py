@@ -116,7 +116,9 @@ def _old_note(folder: Folder, batch_id: int) -> int | None:
     for name in inside.names() if isinstance(inside, LocalFolder) else []:
         content = inside.read(name) if name.endswith(".parquet") else None
         if content:
-            return int(pyarrow.parquet.read_table(io.BytesIO(content))["version"][0].as_py())
+            # On this thread: one of Arrow's own must not hold a Python object when the interpreter ends.
+            rows = pyarrow.parquet.ParquetFile(io.BytesIO(content), pre_buffer=False).read(use_threads=False)
+            return int(rows["version"][0].as_py())
     return None
 
 
