@@ -24,10 +24,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader, RecordedEvents
+from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader
 from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
 from xsift.matching.arguments import arrow_array, one_by_one, text, thread_count, valid_limits
+from xsift.matching.arrow_arrays import buffers, lists, with_nulls
+from xsift.matching.desk import Desk
 from xsift.matching.display import html_page, html_table, plural, printable
 from xsift.matching.evaluation import Decider, DocumentViews
 from xsift.matching.explanation import explain_row, report_row
@@ -46,7 +48,6 @@ BATCH = 16  # documents at a time in match_many: few, so that their results stay
 BATCH_SECONDS = 0.004  # but with several threads enough of them that handing them over costs little,
 MOST_IN_BATCH = 256  # as long as they are not too many
 
-MOST_SMALL = 2**31 - 1  # matches of a batch that 32 bits can count
 
 RowArray = npt.NDArray[np.int32]
 EndArray = npt.NDArray[np.int64]
@@ -86,7 +87,7 @@ class Matcher:
         self._selector = Selector(
             rows, symbols, self._mappings, limits, self._plan.segments if engine == "afilter" else ()
         )
-        self._idle: list[_Desk] = []
+        self._idle: list[Desk] = []
         self._row_ids: pa.LargeStringArray | None = None
 
     def __repr__(self) -> str:
@@ -173,7 +174,7 @@ class Matcher:
         if documents.null_count:
             missing |= documents.is_null().to_numpy(zero_copy_only=False)
         ids = self.row_ids.take(pa.array(rows))
-        return ArrayMatches(_lists(ids, ends, missing), errors, dict(failures))
+        return ArrayMatches(lists(ids, ends, missing), errors, dict(failures))
 
     def match_array_rows(
         self, documents: pa.Array, *, encoding: str | None = None
@@ -182,7 +183,7 @@ class Matcher:
         document's end; then errors and failures, by the number of the document.
         """
         documents = arrow_array(documents)
-        wide, is_text, validity, offsets, data = _buffers(documents)
+        wide, is_text, validity, offsets, data = buffers(documents)
         overridden = "utf-8" if is_text else encoding
 
         def document(number: int) -> Document:
@@ -196,7 +197,7 @@ class Matcher:
             else:
                 valid = np.flatnonzero(documents.is_valid().to_numpy(zero_copy_only=False)).tolist()
                 found = desk.worker.match_batch([document(number) for number in valid])
-                found = _with_nulls(found, valid, len(documents))
+                found = with_nulls(found, valid, len(documents))
             return self._decided(found, document, desk)
 
     def _match_batch(self, documents: Sequence[DocumentSource | DocumentError]) -> list[Match]:
@@ -233,7 +234,7 @@ class Matcher:
         return matches
 
     def _decided(
-        self, found: BatchRows, document: Callable[[int], Document], desk: _Desk
+        self, found: BatchRows, document: Callable[[int], Document], desk: Desk
     ) -> tuple[RowArray, EndArray, dict[int, DocumentError], Failures]:
         """Rows for each document of a batch, once the candidates among them are decided; errors; failures."""
         rows, ends, candidates, candidate_ends, errors = found
@@ -390,13 +391,13 @@ class Matcher:
     # Desks
 
     @contextmanager
-    def _desk(self) -> Iterator[_Desk]:
+    def _desk(self) -> Iterator[Desk]:
         """A desk that no other thread uses meanwhile."""
         try:
             desk = self._idle.pop()
         except IndexError:
             worker = Worker(self._plan, Reader(self._index, limits=self.limits))
-            desk = _Desk(worker, RowEvaluator(self._rows, limits=self.limits), self._index, self.limits)
+            desk = Desk(worker, RowEvaluator(self._rows, limits=self.limits), self._index, self.limits)
         try:
             yield desk
         finally:
@@ -499,29 +500,6 @@ def _unpickled(data: bytes, limits: Limits, validate: bool) -> Matcher:
     return Matcher._restored(*storage.loads(data), limits, validate)
 
 
-class _Desk:
-    """What one thread works with: a worker, an evaluator, and a reader that keeps all that is needed to look
-    closer.
-    """
-
-    def __init__(self, worker: Worker, evaluator: RowEvaluator, index: DocumentIndex, limits: Limits) -> None:
-        self.worker = worker
-        self.evaluator = evaluator
-        self._index = index
-        self._limits = limits
-        self._reader: Reader | None = None
-
-    def events(self, document: Document) -> RecordedEvents:
-        """The events of a document, with positions and names."""
-        if self._reader is None:
-            self._reader = Reader(self._index, limits=self._limits, positions=True, keep_names=True)
-        return self._reader.read(document.source, encoding=document.encoding)
-
-    def views(self, document: Document) -> DocumentViews:
-        """A document for whoever looks closer."""
-        return DocumentViews(document, self.evaluator, lambda it: DocumentTree(self.events(it)))
-
-
 def _with_fragments(
     nodes: Mapping[int, list[Node]], fragments: Fragments
 ) -> tuple[dict[int, list[Node]], dict[int, XsiftError]]:
@@ -567,29 +545,3 @@ def _totals(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _merged(rows: RowArray, more: Sequence[int]) -> RowArray:
     return np.sort(np.concatenate([rows, np.array(more, dtype=np.int32)])) if more else rows
-
-
-def _with_nulls(found: BatchRows, valid: Sequence[int], number: int) -> BatchRows:
-    """What was found in the documents that are not null, as if it had been all of them: a null has no rows."""
-    rows, ends, candidates, candidate_ends, errors = found
-    before = np.searchsorted(valid, np.arange(number), side="right")  # documents up to this one that are not null
-    spread, candidates_spread = (np.concatenate([[0], them])[before] for them in (ends, candidate_ends))
-    return rows, spread, candidates, candidates_spread, {valid[place]: error for place, error in errors.items()}
-
-
-def _lists(values: pa.Array, ends: EndArray, missing: npt.NDArray[np.bool_]) -> pa.Array:
-    """A list for each document. Offsets have 64 bits where 32 are too few."""
-    starts = np.concatenate([[0], ends])
-    kind, width = (pa.ListArray, np.int32) if len(values) <= MOST_SMALL else (pa.LargeListArray, np.int64)
-    mask = np.append(missing, False) if missing.any() else None
-    return kind.from_arrays(pa.array(starts.astype(width), mask=mask), values)
-
-
-def _buffers(documents: pa.Array) -> tuple[bool, bool, int, int, int]:
-    """Whether offsets have 64 bits and values are text, and the addresses of the validity, offset and data buffers of
-    an Arrow array."""
-    kind = documents.type
-    wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    validity, offsets, data = documents.buffers()
-    return wide, is_text, validity.address if validity else 0, offsets.address, data.address if data else 0
