@@ -196,7 +196,7 @@ def test_more_matches_than_32_bits_can_count(monkeypatch: pytest.MonkeyPatch) ->
     matcher = matcher_of("//a", "//b")
     documents = pa.array([b"<a><b/></a>", None, b"<c/>", b"<a/>", b"<"], pa.binary())
     small = matcher.match_array(documents)
-    monkeypatch.setattr("xsift.matching.matcher.MOST_SMALL", 2)
+    monkeypatch.setattr("xsift.matching.arrow_arrays.MOST_SMALL", 2)
     large = matcher.match_array(documents)
     assert (small.ids.type, large.ids.type) == (pa.list_(pa.large_string()), pa.large_list(pa.large_string()))
     assert small.ids.to_pylist() == large.ids.to_pylist() == [["s0", "s1"], None, [], ["s0"], None]

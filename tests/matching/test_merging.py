@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sys
 import threading
-import time
 
 import pytest
 
@@ -106,30 +105,6 @@ def test_a_matcher_takes_over_what_the_one_before_it_knew() -> None:
     large = matcher._plan.segments[0].engine
     assert large.counters()["states made"] == known  # nothing was found out again
     assert large.memory()["run-time marks"] < 1 << 20  # and no scratch was left behind
-
-
-def test_others_have_the_interpreter_while_a_set_is_compiled() -> None:
-    """It was let go often, and taken back at once: whoever waited for it never woke up in time."""
-    texts = [(f"s{number}", f"/a/b{number % 500}[@c='{number}']") for number in range(40_000)]
-    turns, done = 0, threading.Event()
-
-    def work() -> None:
-        nonlocal turns
-        while not done.is_set():
-            time.sleep(0.0001)
-            turns += 1
-
-    subscriptions = xsift.Subscriptions()
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        for compiling in (lambda: subscriptions.add_many(texts), subscriptions.matcher):
-            turns = 0
-            compiling()
-            assert turns >= 50, turns  # there were 150 breaths; without them it is a handful
-    finally:
-        done.set()
-        thread.join()
 
 
 def test_large_segments_are_left_to_compact() -> None:

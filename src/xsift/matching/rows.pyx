@@ -15,12 +15,14 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from sys import getswitchinterval
+
 import numpy as np
 
 from xsift.errors import SubscriptionError, XPathError
 from xsift.xpath.meaning import Meaning, Selection
 
-from xsift.matching.breath cimport breathe
+from xsift.matching.breath cimport LONGER, breathe, seconds
 from xsift.native.saving cimport check_ends, from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.types cimport int8_t
 from xsift.xpath.compiler cimport OUTCOME_ALWAYS, Compiler, Result
@@ -48,7 +50,7 @@ cdef enum:
     MOST_ID_STRING_BYTES = 128 << 20
     AHEAD = 20
     WRITING = 1
-    BREATH = 256  # rows after which other threads may have the interpreter: two milliseconds of work or so
+    BREATH = 64  # rows after which we look whether other threads are to have the interpreter
 
 cdef extern from *:
     void prefetch "__builtin_prefetch" (const void* address) nogil
@@ -88,11 +90,12 @@ cdef class Rows:
         cdef const uint8_t[::1] is_ordered = np.asarray(ordered, dtype=np.uint8)
         cdef const char* id_bytes = <const char*>id_data
         cdef const char* text_bytes = <const char*>text_data
+        cdef double interval = getswitchinterval() * LONGER, kept_since = seconds()
         cdef Py_ssize_t i
         errors = []
         for i in range(len(ids)):
-            if i % BREATH == BREATH - 1:
-                breathe()
+            if i % BREATH == 0:
+                kept_since = breathe(kept_since, interval)
             try:
                 self.append(id_bytes + id_at[i], id_at[i + 1] - id_at[i], text_bytes + text_at[i],
                             text_at[i + 1] - text_at[i], compiler, is_ordered[i], mapping, refuse_residuals)

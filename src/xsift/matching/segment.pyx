@@ -5,19 +5,21 @@ from libcpp.vector cimport vector
 
 from xsift.document.conditions.condition_index cimport ConditionIndex
 from xsift.engines.base cimport Engine, Scratch
-from xsift.matching.breath cimport breathe
+from xsift.matching.breath cimport LONGER, breathe, seconds
 from xsift.matching.rows cimport Rows
 from xsift.native.saving cimport from_numpy, to_numpy
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport Pattern
 from xsift.xpath.symbols cimport Symbols
 
+from sys import getswitchinterval
+
 import numpy as np
 
 cdef enum:
     NEW = -1
     REFUSED = -2
-    BREATH = 256  # rows after which other threads may have the interpreter: two milliseconds of work or so
+    BREATH = 64  # rows after which we look whether other threads are to have the interpreter
 
 
 cdef class Segment:
@@ -113,10 +115,11 @@ cdef class SegmentBuilder:
         cdef int32_t row, pattern
         cdef int64_t i
         cdef size_t before
+        cdef double interval = getswitchinterval() * LONGER, kept_since = seconds()
         refused = []
         for row in range(first, end):
-            if row % BREATH == BREATH - 1:  # a large set takes seconds, and other threads must not wait for it
-                breathe()
+            if row % BREATH == 0:  # a large set takes seconds, and other threads must not wait for it
+                kept_since = breathe(kept_since, interval)
             if self.rows.removed[row]:
                 continue
             before = self.pair_keys.size()

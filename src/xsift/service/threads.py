@@ -18,7 +18,7 @@ def breathe() -> None:
 
     Python has a thread give way that computes for long. One that lets go of the interpreter all the time and takes it
     back at once, as SQLite's driver does for every row, it never asks, and the others wait until it is done."""
-    time.sleep(0.0001)
+    time.sleep(0.001)
 
 
 def cpu_seconds() -> dict[str, float]:
