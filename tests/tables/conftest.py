@@ -23,7 +23,7 @@ def object_store() -> Iterator[dict[str, str]]:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("object_store.py")), str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _make_bucket(url, server)
