@@ -8,6 +8,7 @@ from xsift.engines.base cimport Engine, Scratch
 from xsift.matching.breath cimport LONGER, breathe, seconds
 from xsift.matching.rows cimport Rows
 from xsift.native.saving cimport from_numpy, to_numpy
+from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport Pattern
 from xsift.xpath.symbols cimport Symbols
@@ -99,7 +100,8 @@ cdef class SegmentBuilder:
     cdef readonly ConditionIndex conditions
     cdef vector[int32_t] key_of        # by pattern of `rows`: its key in the engine; NEW, or REFUSED
     cdef dict extra_keys               # likewise of patterns that are not among those of `rows`
-    cdef vector[int32_t] asked_pairs   # names and the conditions asked of them, alternating
+    cdef FlatMap[int32_t] asked_of     # pairs of a name and a condition that were asked for
+    cdef vector[int32_t] asked_pairs   # the same: names and the conditions asked of them, alternating
     cdef vector[int32_t] pair_keys     # pairs of a key and a row
     cdef vector[int32_t] pair_rows
 
@@ -156,21 +158,22 @@ cdef class SegmentBuilder:
         self.pair_rows.push_back(row)
         return ""
 
-    def _key(self, Pattern pattern):
-        cdef symbol_t name, condition
+    cdef int32_t _key(self, Pattern pattern) except? -3:
+        cdef symbol_t name
         if self.engine.refuses(pattern):
             return REFUSED
         for node in pattern.nodes:
             if node.is_condition:
                 name = pattern.nodes[node.parent].symbol
-                condition = node.symbol
-                self.conditions.add_condition(name, condition, pattern.symbols.condition_of(condition))
-                self.asked_pairs.push_back(name)
-                self.asked_pairs.push_back(condition)
+                if self.asked_of.find(pack(name, node.symbol)) == NULL:  # mostly it is not the first to ask
+                    self.asked_of.put(pack(name, node.symbol), 1)
+                    self.conditions.add_condition(name, node.symbol, pattern.symbols.condition_of(node.symbol))
+                    self.asked_pairs.push_back(name)
+                    self.asked_pairs.push_back(node.symbol)
         return self.engine.add(pattern)
 
     def asked(self):
-        """The conditions that were asked for, as rows of a name and a condition."""
+        """The conditions that were asked for, each once, as rows of a name and a condition."""
         asked = np.empty((self.asked_pairs.size() // 2, 2), dtype=np.int32)
         cdef int32_t[:, ::1] view = asked
         if self.asked_pairs.size():

@@ -30,6 +30,7 @@ from pyspark.sql import functions as sql
 
 from xsift.errors import SubscriptionError, XPathError, XsiftError
 from xsift.matching import MatcherOptions
+from xsift.spark.census import Digest
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.routing import Part
 
@@ -49,6 +50,7 @@ logger = logging.getLogger("xsift.spark")
 
 TOLD_ERRORS = 1000  # of a part, of those that cannot be used
 MANIFEST = "manifest.json"
+FORMAT = 2  # grows when files are laid out differently: parts of an older one are built again
 BUILT = (
     "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "
     "subscriptions bigint, failed bigint, told string"
@@ -92,23 +94,23 @@ def build_parts(
     namespaces: Mapping[str, str],
     options: MatcherOptions,
     errors: str,
-    incremental: bool,
+    digests: Mapping[int, Digest],
 ) -> BuiltParts:
     """Compiles rows (see expression_rows) into so many parts. `part` gives the number of each row's part; rows with
-    equal expressions must have the same. Raises the first error there is unless `errors` is "collect". With
-    `incremental` parts that the manifest has with the same rows are taken from there."""
+    equal expressions must have the same. Raises the first error there is unless `errors` is "collect". Parts of which
+    there is a digest, and which the manifest has with the same one, are taken from there."""
     numbered = rows.withColumn("part", part.cast("int"))
-    before = _manifest(folder) if incremental else []
-    digests = _digests(numbered, namespaces, options) if incremental else {}
+    before = _manifest(folder) if digests else []
+    inputs = {number: _input_of(digest, namespaces, options) for number, digest in digests.items()}
     known = {entry["input"]: entry for entry in before if entry.get("input")}
-    reused = {number: known[digest] for number, digest in digests.items() if digest in known}
+    reused = {number: known[input] for number, input in inputs.items() if input in known}
     if reused:
         numbered = numbered.where(~sql.col("part").isin(list(reused)))
     task = _Build(folder, tuple(namespaces.items()), options, errors == "collect")
     placed = numbered.repartitionById(parts, sql.col("part"))
     built = [row.asDict() for row in placed.mapInArrow(task, BUILT).collect()]
     for entry in built:
-        entry["input"] = digests.get(entry["part"]) or ""
+        entry["input"] = inputs.get(entry["part"]) or ""
     entries = sorted(built + [{**entry, "part": n} for n, entry in reused.items()], key=lambda entry: entry["part"])
     failed = [_error_of(told) for entry in entries for told in json.loads(entry["told"])]
     if failed and errors != "collect":
@@ -140,20 +142,11 @@ def _manifest(folder: IndexFolder) -> list[dict[str, Any]]:
     return list(json.loads(content)["parts"]) if content else []
 
 
-def _digests(numbered: DataFrame, namespaces: Mapping[str, str], options: MatcherOptions) -> dict[int, str]:
-    """A digest of the rows of each part, whatever their order. Equal rows would cancel each other out; an id that
-    comes twice is refused anyway."""
-    row = ("id", "xpath", "ordered", "spaces")
-    grouped = numbered.groupBy("part").agg(
-        sql.count("*").alias("rows"),
-        sql.bit_xor(sql.xxhash64(*row)).alias("one"),
-        sql.bit_xor(sql.xxhash64(sql.lit("two"), *reversed(row))).alias("two"),
-    )
-    about = json.dumps([sorted(namespaces.items()), repr(options)])
-    return {
-        row.part: hashlib.blake2b(f"{about} {row.rows} {row.one} {row.two}".encode(), digest_size=16).hexdigest()
-        for row in grouped.collect()
-    }
+def _input_of(digest: Digest, namespaces: Mapping[str, str], options: MatcherOptions) -> str:
+    """What a part is made from, in a few letters: its rows, and how they are compiled."""
+    about = json.dumps([FORMAT, sorted(namespaces.items()), repr(options)])
+    rows, one, two = digest
+    return hashlib.blake2b(f"{about} {rows} {one} {two}".encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -183,7 +176,9 @@ class _Build:
             count = int(pc.sum(missing).as_py())
             told.append({"id": None, "code": "missing-value", "message": f"{count} rows have no id or no xpath"})
             table = table.filter(pc.invert(missing))
-        expressions, of_row = distinct_expressions(table)
+        # Sorted: expressions that begin alike follow each other into the index, where they share what the processor
+        # still has at hand.
+        expressions, of_row = in_order(*distinct_expressions(table))
         made = self.options.subscriptions(dict(self.namespaces))
         refused = made.add_many(expression_table(expressions), errors="collect")
         good = np.ones(len(expressions), dtype=bool)
@@ -204,16 +199,15 @@ class _Build:
         lists = pa.LargeListArray.from_arrays(
             pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)), ids.take(pa.array(order[kept]))
         )
-        digests = pa.array(_expression_ids(expressions.filter(pa.array(good))), pa.string())
         index = self.folder.save(self.options.matcher(made))
-        name, size_bytes = _save_subscribers(self.folder, digests, lists)
+        name, size_bytes = _save_subscribers(self.folder, expressions.filter(pa.array(good)), lists)
         row = {
             "part": number,
             "name": index.name,
             "size_bytes": index.size_bytes,
             "subscribers": name,
             "subscribers_bytes": size_bytes,
-            "expressions": len(digests),
+            "expressions": len(lists),
             "subscriptions": int(counts.sum()),
             "failed": failed,
             "told": json.dumps(told),
@@ -242,6 +236,14 @@ def distinct_expressions(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int6
     return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
 
 
+def in_order(expressions: pa.Array, of_row: npt.NDArray[np.int64]) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """Distinct expressions sorted, and which of them each row has then."""
+    order = pc.sort_indices(expressions)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order.to_numpy()] = np.arange(len(order))
+    return expressions.take(order), place[of_row]
+
+
 def expression_table(expressions: pa.Array) -> pa.Table:
     """Distinct expressions as rows that a set takes; their ids are their numbers."""
     numbers = pa.array(np.arange(len(expressions))).cast(pa.large_string())
@@ -265,16 +267,10 @@ def _by_expression(of_row: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArr
     return starts, np.argsort(of_row, kind="stable")
 
 
-def _expression_ids(expressions: pa.Array) -> list[str]:
-    """A digest of each expression, the same in every set."""
-    new = hashlib.blake2b
-    return [new(text.encode(), digest_size=16).hexdigest() for text in expressions.to_pylist()]
-
-
-def _save_subscribers(folder: IndexFolder, digests: pa.Array, lists: pa.Array) -> tuple[str, int]:
+def _save_subscribers(folder: IndexFolder, expressions: pa.Array, lists: pa.Array) -> tuple[str, int]:
     handle, name = tempfile.mkstemp(suffix=".part")
     os.close(handle)
-    table = pa.table({"expression": digests, "ids": lists})
+    table = pa.table({"text": expressions, "ids": lists})
     with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     size_bytes = os.path.getsize(name)

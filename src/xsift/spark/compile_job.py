@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql.utils import is_remote
@@ -28,6 +29,7 @@ from xsift.spark.building import (
     expression_table,
     note_manifest,
 )
+from xsift.spark.census import Census, Digest, part_digests, take_census
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.planning import plan_routes
 from xsift.spark.routing import Part, Router
@@ -42,6 +44,8 @@ __all__ = ["CompileJob", "Sample", "cores_of", "storage_of"]
 SAMPLE_ROWS = 20_000  # by which the bytes of an index are judged
 PART_EXPRESSIONS = 50_000  # a core that compiles fewer has little to do
 PART_ROWS = 5_000_000  # that a task holds while it compiles; some hundred bytes each
+CHECKED_IDS = 20_000_000  # whose hashes a task holds at a time, 8 bytes each
+TOLD_HASHES = 20
 CORES_DEFAULT = 16
 STORAGE_SETTING = "spark.xsift.storage"
 
@@ -64,15 +68,15 @@ class CompileJob:
     ) -> tuple[BuiltParts, Router | None, bool]:
         """What was built, the router if expressions are routed, and whether it is more than a machine may hold."""
         rows = expression_rows(subscriptions)
-        check_ids(rows)
-        count, expressions, size_bytes = self._estimated(rows)
         cores = cores_of(subscriptions.sparkSession)
-        shards = math.ceil(size_bytes / budget_bytes) if shards is None else shards
+        census = take_census(rows, cores)
+        check_ids(rows, max(cores, math.ceil(census.rows / CHECKED_IDS)))
+        shards = math.ceil(self._estimated_bytes(rows, census) / budget_bytes) if shards is None else shards
+        tasks = math.ceil(census.expressions / PART_EXPRESSIONS)
         if shards > 1:
-            return (*self._routed(rows, shards, max(cores, math.ceil(expressions / PART_EXPRESSIONS)), sample), True)
-        parts = max(1, min(cores, math.ceil(expressions / PART_EXPRESSIONS)), math.ceil(count / PART_ROWS))
-        number = sql.pmod(sql.xxhash64("xpath", "ordered", "spaces"), sql.lit(parts))
-        built = self._built(rows, number, parts)
+            return (*self._routed(rows, shards, max(cores, tasks), sample), True)
+        parts = max(1, min(cores, tasks), math.ceil(census.rows / PART_ROWS))
+        built = self._built(rows, census.part(parts), parts, census.digests(parts) if self.incremental else {})
         note_manifest(self.folder, built)
         return (built if built.parts else replace(built, parts=(self._empty(),))), None, False
 
@@ -87,13 +91,14 @@ class CompileJob:
             options=self.options,
             tasks=tasks,
         )
-        built = self._built(routes.rows, routes.part, routes.parts)
+        digests = part_digests(routes.rows.withColumn("part", routes.part.cast("int"))) if self.incremental else {}
+        built = self._built(routes.rows, routes.part, routes.parts, digests)
         note_manifest(self.folder, built, routes.keys)
         there = {entry["part"]: part for entry, part in zip(built.entries, built.parts, strict=True)}
         parts = [there.get(number) or self._empty() for number in range(routes.parts)]
         return replace(built, parts=tuple(parts)), routes.router
 
-    def _built(self, rows: DataFrame, part: Column, parts: int) -> BuiltParts:
+    def _built(self, rows: DataFrame, part: Column, parts: int, digests: Mapping[int, Digest]) -> BuiltParts:
         return build_parts(
             rows,
             part,
@@ -102,35 +107,29 @@ class CompileJob:
             namespaces=self.namespaces,
             options=self.options,
             errors=self.errors,
-            incremental=self.incremental,
+            digests=digests,
         )
 
     def _empty(self) -> Part:
         """A part without subscriptions. It sees broken documents all the same."""
         return self.folder.save(self.options.matcher(self.options.subscriptions({})))
 
-    def _estimated(self, rows: DataFrame) -> tuple[int, int, int]:
-        """How many rows there are, about how many distinct expressions, and how many bytes these and their
-        subscribers will take."""
-        counted = rows.agg(
-            sql.count("*").alias("rows"),
-            sql.approx_count_distinct(sql.xxhash64("xpath", "ordered", "spaces")).alias("expressions"),
-            sql.sum(sql.octet_length("id")).alias("id_bytes"),
-        ).collect()[0]
+    def _estimated_bytes(self, rows: DataFrame, census: Census) -> int:
+        """About how many bytes the expressions and their subscribers will take, judged by some of them."""
         distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow())[0]
         made = self.options.subscriptions(self.namespaces)
         made.add_many(expression_table(distinct), errors="collect")
         path, index_bytes = save_matcher(self.options.matcher(made))
         path.unlink()
         each = index_bytes / max(1, len(distinct))
-        size_bytes = int(each * counted.expressions + (counted.id_bytes or 0) + 8 * counted.rows)
-        return counted.rows, counted.expressions, size_bytes
+        return int(each * census.expressions + census.id_bytes + 8 * census.rows)
 
 
-def check_ids(rows: DataFrame) -> None:
-    """Raises an error if an id comes twice. Hashes are counted first: they are small, and seldom equal."""
+def check_ids(rows: DataFrame, tasks: int) -> None:
+    """Raises an error if an id comes twice. Hashes are compared first: they are small, and seldom equal."""
     hashed = rows.where("id is not null").select(sql.xxhash64("id").alias("hash"))
-    again = hashed.groupBy("hash").count().where("count > 1").limit(20).collect()
+    number = sql.pmod("hash", sql.lit(tasks)).cast("int")
+    again = hashed.repartitionById(tasks, number).mapInArrow(_Repeated(), "hash bigint").limit(TOLD_HASHES).collect()
     if not again:
         return
     hashes = [row["hash"] for row in again]
@@ -143,6 +142,18 @@ def check_ids(rows: DataFrame) -> None:
             id=id,
             hint="each id can be there once",
         )
+
+
+class _Repeated:
+    """Mapped over hashes, equal ones in one task: some of those that come twice. To sort numbers takes a fraction of
+    the time in which Spark groups them."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = [batch["hash"].to_numpy() for batch in batches if batch.num_rows]
+        if held:
+            hashes = np.sort(np.concatenate(held))
+            again = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+            yield pa.RecordBatch.from_pydict({"hash": again[:TOLD_HASHES]})
 
 
 def storage_of(spark: SparkSession, storage: str | None, options: Mapping[str, str] | None) -> IndexFolder | None:

@@ -110,7 +110,8 @@ class Automaton {
     // matter is asked before any is decided: so it is noted for all states of the element that may lead here.
     int32_t pass(int32_t state, int32_t condition, uint64_t subject) {
         for (int32_t at = state;; at = states[at].parent) {
-            subjects.put(uint32_t(at), subjects.get(uint32_t(at), 0) | subject);
+            const uint64_t noted = subjects.get(uint32_t(at), 0);
+            if (!(noted & subject)) subjects.put(uint32_t(at), noted | subject);
             if (!(states[at].flags & NfaState::STAYS)) break;
         }
         return by_symbol(state, condition, NfaState::CONDITIONAL);

@@ -66,7 +66,7 @@ from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.guiding cimport GuidingScratch
 from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
 from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
-from xsift.xpath.condition cimport Condition, SUBJECT_STRING, SUBJECT_TEXT, subject_bit
+from xsift.xpath.condition cimport Condition, STRING_SUBJECT_BIT, TEXT_SUBJECT_BIT, subject_bit
 from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
 
 import numpy as np
@@ -181,6 +181,8 @@ cdef class Sift(Engine):
     cdef int64_t version                  # grows with every change
     cdef object kept                      # what owns the arrays of a restored index
     cdef int64_t cache_bytes
+    cdef vector[Step] steps               # of the pattern being added
+    cdef FlatMap[uint64_t] subjects       # by condition: the bit of what it is on
     cdef int32_t way                      # Way::AUTO, ALWAYS_REMEMBER, ALWAYS_PLAIN: as in `options`
 
     def __init__(self, **options):
@@ -195,22 +197,28 @@ cdef class Sift(Engine):
     # The index.
 
     def add(self, Pattern pattern not None):
-        cdef vector[Step] steps
         cdef PatternNode node
-        cdef Condition condition
         cdef uint8_t kind
         cdef uint64_t subject
-        steps.reserve(pattern.nodes.size())
+        self.steps.clear()
         for node in pattern.nodes:
-            kind = ELEMENT
-            subject = 0
+            kind, subject = ELEMENT, 0
             if node.is_condition:
-                condition = pattern.symbols.condition_of(node.symbol)
-                kind = LATE if condition.subject == SUBJECT_TEXT or condition.subject == SUBJECT_STRING else EARLY
-                subject = subject_bit(condition.subject, condition.attribute.data(), condition.attribute.size())
-            steps.push_back(Step(node.symbol, node.first_child, node.next_sibling, subject, node.axis == DESCENDANT, kind))
+                subject = self.subjects.get(node.symbol, 0)
+                if subject == 0:
+                    subject = self.subject_of(node.symbol, pattern)
+                kind = LATE if subject == TEXT_SUBJECT_BIT or subject == STRING_SUBJECT_BIT else EARLY
+            self.steps.push_back(
+                Step(node.symbol, node.first_child, node.next_sibling, subject, node.axis == DESCENDANT, kind))
         self.version += 1
-        return self.index.add(steps.data(), pattern.ordered)
+        return self.index.add(self.steps.data(), pattern.ordered)
+
+    cdef uint64_t subject_of(self, int32_t symbol, Pattern pattern) except 0:
+        """The bit of what a condition is on; kept, as many patterns have the same one."""
+        cdef Condition condition = pattern.symbols.condition_of(symbol)
+        cdef uint64_t subject = subject_bit(condition.subject, condition.attribute.data(), condition.attribute.size())
+        self.subjects.put(symbol, subject)
+        return subject
 
     def remove(self, int key):
         if not self.index.has(key):
