@@ -95,10 +95,12 @@ def build_parts(
     options: MatcherOptions,
     errors: str,
     digests: Mapping[int, Digest],
+    repeated: bool,
 ) -> BuiltParts:
     """Compiles rows (see expression_rows) into so many parts. `part` gives the number of each row's part; rows with
     equal expressions must have the same. Raises the first error there is unless `errors` is "collect". Parts of which
-    there is a digest, and which the manifest has with the same one, are taken from there."""
+    there is a digest, and which the manifest has with the same one, are taken from there. `repeated`: many rows
+    have the same expression."""
     numbered = rows.withColumn("part", part.cast("int"))
     before = _manifest(folder) if digests else []
     inputs = {number: _input_of(digest, namespaces, options) for number, digest in digests.items()}
@@ -106,7 +108,7 @@ def build_parts(
     reused = {number: known[input] for number, input in inputs.items() if input in known}
     if reused:
         numbered = numbered.where(~sql.col("part").isin(list(reused)))
-    task = _Build(folder, tuple(namespaces.items()), options, errors == "collect")
+    task = _Build(folder, tuple(namespaces.items()), options, errors == "collect", repeated)
     placed = numbered.repartitionById(parts, sql.col("part"))
     built = [row.asDict() for row in placed.mapInArrow(task, BUILT).collect()]
     for entry in built:
@@ -157,6 +159,8 @@ class _Build:
     namespaces: tuple[tuple[str, str], ...]
     options: MatcherOptions
     collect: bool
+    repeated: bool = False
+    """Whether many subscriptions have the same expression."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
@@ -178,14 +182,13 @@ class _Build:
             table = table.filter(pc.invert(missing))
         # Sorted: expressions that begin alike follow each other into the index, where they share what the processor
         # still has at hand.
-        expressions, of_row = in_order(*distinct_expressions(table))
+        expressions, order, starts = sorted_expressions(table, self.repeated)
         made = self.options.subscriptions(dict(self.namespaces))
         refused = made.add_many(expression_table(expressions), errors="collect")
         good = np.ones(len(expressions), dtype=bool)
         for _, error in refused:
             assert error.row is not None
             good[error.row] = False
-        starts, order = _by_expression(of_row, len(expressions))
         ids = table["id"].combine_chunks().cast(pa.large_string())
         failed = 0
         for _, error in refused:
@@ -222,26 +225,44 @@ _BUILT_TYPE = pa.schema(
     ]
 )
 SEPARATOR = "\x1f"  # no XML document or expression has it
+Places = npt.NDArray[np.int64]
 
 
 def distinct_expressions(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The distinct expressions, as `xpath`, or with order and namespaces in front, and which of them each row has."""
+    encoded = _whole_expressions(table).dictionary_encode()
+    return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
+
+
+def sorted_expressions(table: pa.Table, repeated: bool) -> tuple[pa.Array, Places, Places]:
+    """The distinct expressions, sorted; the rows in that order; and where among them those of each expression begin.
+    Most of the time goes into finding equal ones: where they are `repeated` often, by a table, else by the sort."""
+    texts = _whole_expressions(table)
+    if not repeated:
+        order = pc.sort_indices(texts)
+        texts = texts.take(order)
+        fresh = np.ones(len(texts), dtype=bool)
+        fresh[1:] = pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
+        starts = np.append(np.flatnonzero(fresh), len(texts))
+        return texts.filter(pa.array(fresh)), order.to_numpy().astype(np.int64), starts
+    encoded = texts.dictionary_encode()
+    by_text = pc.sort_indices(encoded.dictionary)
+    place = np.empty(len(by_text), dtype=np.int64)
+    place[by_text.to_numpy()] = np.arange(len(by_text))
+    of_row = place[encoded.indices.to_numpy()]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=len(place)))])
+    return encoded.dictionary.take(by_text), np.argsort(of_row, kind="stable"), starts
+
+
+def _whole_expressions(table: pa.Table) -> pa.LargeStringArray:
+    """By row: `xpath`, with order and namespaces in front if it has any."""
     marked = pc.or_(table["ordered"], pc.is_valid(table["spaces"]))
     texts = table["xpath"]
     if pc.any(marked).as_py():
         order = pc.if_else(table["ordered"], "o", "")
         front = pc.binary_join_element_wise(order, pc.fill_null(table["spaces"], ""), texts, SEPARATOR)
         texts = pc.if_else(marked, front, texts)
-    encoded = texts.combine_chunks().cast(pa.large_string()).dictionary_encode()
-    return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
-
-
-def in_order(expressions: pa.Array, of_row: npt.NDArray[np.int64]) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """Distinct expressions sorted, and which of them each row has then."""
-    order = pc.sort_indices(expressions)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order.to_numpy()] = np.arange(len(order))
-    return expressions.take(order), place[of_row]
+    return texts.combine_chunks().cast(pa.large_string())
 
 
 def expression_table(expressions: pa.Array) -> pa.Table:
@@ -259,12 +280,6 @@ def expression_table(expressions: pa.Array) -> pa.Table:
             "namespaces": pa.array(spaces, pa.map_(pa.string(), pa.string())),
         }
     )
-
-
-def _by_expression(of_row: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows in the order of their expressions, and where those of each begin."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=count))])
-    return starts, np.argsort(of_row, kind="stable")
 
 
 def _save_subscribers(folder: IndexFolder, expressions: pa.Array, lists: pa.Array) -> tuple[str, int]:

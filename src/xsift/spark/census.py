@@ -25,6 +25,7 @@ LEAST_BINS_BITS = 12
 BINS_A_CORE = 64  # so that parts, one a core, differ little in how many bins they have
 HASH_BITS = 64
 COUNTED_SHARE = 0.9  # of bins that have rows; where fewer have, they are counted, and their hashes do not matter
+REPEATED = 2  # subscriptions an expression, from which on many are equal
 ROW = ("id", "xpath", "ordered", "spaces")
 
 Digest = tuple[int, int, int]
@@ -40,6 +41,11 @@ class Census:
     expressions: int
     id_bytes: int
     bins: Mapping[int, Digest]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether many subscriptions have the same expression."""
+        return self.rows > REPEATED * self.expressions
 
     def part(self, parts: int) -> Column:
         """The part of a row, if there are so many of them: rows with equal expressions have the same."""

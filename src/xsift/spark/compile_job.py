@@ -74,13 +74,16 @@ class CompileJob:
         shards = math.ceil(self._estimated_bytes(rows, census) / budget_bytes) if shards is None else shards
         tasks = math.ceil(census.expressions / PART_EXPRESSIONS)
         if shards > 1:
-            return (*self._routed(rows, shards, max(cores, tasks), sample), True)
+            return (*self._routed(rows, shards, max(cores, tasks), sample, census.repeated), True)
         parts = max(1, min(cores, tasks), math.ceil(census.rows / PART_ROWS))
-        built = self._built(rows, census.part(parts), parts, census.digests(parts) if self.incremental else {})
+        digests = census.digests(parts) if self.incremental else {}
+        built = self._built(rows, census.part(parts), parts, digests, census.repeated)
         note_manifest(self.folder, built)
         return (built if built.parts else replace(built, parts=(self._empty(),))), None, False
 
-    def _routed(self, rows: DataFrame, shards: int, tasks: int, sample: Sample) -> tuple[BuiltParts, Router]:
+    def _routed(
+        self, rows: DataFrame, shards: int, tasks: int, sample: Sample, repeated: bool
+    ) -> tuple[BuiltParts, Router]:
         documents = sample() if callable(sample) else sample
         routes = plan_routes(
             rows,
@@ -92,13 +95,15 @@ class CompileJob:
             tasks=tasks,
         )
         digests = part_digests(routes.rows.withColumn("part", routes.part.cast("int"))) if self.incremental else {}
-        built = self._built(routes.rows, routes.part, routes.parts, digests)
+        built = self._built(routes.rows, routes.part, routes.parts, digests, repeated)
         note_manifest(self.folder, built, routes.keys)
         there = {entry["part"]: part for entry, part in zip(built.entries, built.parts, strict=True)}
         parts = [there.get(number) or self._empty() for number in range(routes.parts)]
         return replace(built, parts=tuple(parts)), routes.router
 
-    def _built(self, rows: DataFrame, part: Column, parts: int, digests: Mapping[int, Digest]) -> BuiltParts:
+    def _built(
+        self, rows: DataFrame, part: Column, parts: int, digests: Mapping[int, Digest], repeated: bool
+    ) -> BuiltParts:
         return build_parts(
             rows,
             part,
@@ -108,6 +113,7 @@ class CompileJob:
             options=self.options,
             errors=self.errors,
             digests=digests,
+            repeated=repeated,
         )
 
     def _empty(self) -> Part:

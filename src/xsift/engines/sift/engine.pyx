@@ -64,7 +64,7 @@ from libcpp.vector cimport vector
 from xsift.document.guide cimport Guide
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.guiding cimport GuidingScratch
-from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
+from xsift.native.saving cimport from_numpy, lent_to_numpy, table_from_numpy
 from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
 from xsift.xpath.condition cimport Condition, STRING_SUBJECT_BIT, TEXT_SUBJECT_BIT, subject_bit
 from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
@@ -251,23 +251,28 @@ cdef class Sift(Engine):
 
     def saved(self):
         """The index as arrays, for `restore`; they can be mapped from a file and shared by processes."""
+        return {name: array.copy() for name, array in self.lent().items()}
+
+    def lent(self):
+        cdef BytesTable* sub_keys = &self.index.sub_keys
         return {
-            "sift.states": to_numpy(self.index.automaton.states.saved()),
-            "sift.transitions": to_numpy(self.index.automaton.transitions.saved()),
-            "sift.subjects": to_numpy(self.index.automaton.subjects.saved()),
-            "sift.nodes": to_numpy(self.index.nodes.saved()),
-            "sift.free_nodes": to_numpy(self.index.free_nodes.saved()),
-            "sift.edges": to_numpy(self.index.edges.saved()),
-            "sift.free_edges": to_numpy(self.index.free_edges.saved()),
-            "sift.edge_pool": to_numpy(self.index.edge_pool.saved()),
-            **table_to_numpy("sift.sub_keys", self.index.sub_keys),
-            "sift.sub_of_key": to_numpy(self.index.sub_of_key.saved()),
-            "sift.ordered_uses.extents": to_numpy(self.index.ordered_uses.extents.saved()),
-            "sift.ordered_uses.pool": to_numpy(self.index.ordered_uses.pool.saved()),
-            "sift.late": to_numpy(self.index.late.saved()),
-            "sift.pattern_state": to_numpy(self.index.pattern_state.saved()),
-            "sift.pattern_node": to_numpy(self.index.pattern_node.saved()),
-            "sift.free_keys": to_numpy(self.index.free_keys.saved()),
+            "sift.states": lent_to_numpy(self.index.automaton.states.saved(), self),
+            "sift.transitions": lent_to_numpy(self.index.automaton.transitions.saved(), self),
+            "sift.subjects": lent_to_numpy(self.index.automaton.subjects.saved(), self),
+            "sift.nodes": lent_to_numpy(self.index.nodes.saved(), self),
+            "sift.free_nodes": lent_to_numpy(self.index.free_nodes.saved(), self),
+            "sift.edges": lent_to_numpy(self.index.edges.saved(), self),
+            "sift.free_edges": lent_to_numpy(self.index.free_edges.saved(), self),
+            "sift.edge_pool": lent_to_numpy(self.index.edge_pool.saved(), self),
+            "sift.sub_keys.blob": lent_to_numpy(sub_keys.blob.saved(), self),
+            "sift.sub_keys.ends": lent_to_numpy(sub_keys.ends.saved(), self),
+            "sift.sub_of_key": lent_to_numpy(self.index.sub_of_key.saved(), self),
+            "sift.ordered_uses.extents": lent_to_numpy(self.index.ordered_uses.extents.saved(), self),
+            "sift.ordered_uses.pool": lent_to_numpy(self.index.ordered_uses.pool.saved(), self),
+            "sift.late": lent_to_numpy(self.index.late.saved(), self),
+            "sift.pattern_state": lent_to_numpy(self.index.pattern_state.saved(), self),
+            "sift.pattern_node": lent_to_numpy(self.index.pattern_node.saved(), self),
+            "sift.free_keys": lent_to_numpy(self.index.free_keys.saved(), self),
             "sift.counts": np.array([self.index.automaton.free_state, self.index.automaton.state_count,
                                      self.index.pattern_count, self.index.node_count,
                                      self.index.ordered_count], dtype=np.int64),
