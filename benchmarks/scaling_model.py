@@ -113,9 +113,7 @@ def measured(number: int) -> dict[str, Any]:
     rows = pa.table(
         {
             "id": [f"user{place}" for place in range(len(texts))],
-            "xpath": texts,
-            "ordered": np.zeros(len(texts), dtype=bool),
-            "spaces": pa.nulls(len(texts), pa.string()),
+            "expression": texts,
         }
     )
     numbered = rows.append_column("part", pa.array(np.zeros(len(texts), dtype=np.int32)))
@@ -148,7 +146,7 @@ def _routed(rows: pa.Table, documents: list[bytes], folder: IndexFolder, options
     sample = pa.array(documents[:600], pa.binary())
     others = pa.array(documents[600:], pa.binary())
     made = options.subscriptions({})
-    made.add_many(rows.select(["id", "xpath"]))
+    made.add_many(rows.rename_columns(["id", "xpath"]))
     values = not planning.names_tell(made, sample)
     expected = planning._frequencies(required_keys(made, values=values).keys, sample)
     began = time.process_time()

@@ -113,7 +113,7 @@ def test_a_census_tells_how_many_expressions_there_are(spark: SparkSession, subs
     rows = expression_rows(subscriptions)
     census = take_census(rows, 2)
     distinct = len({(text, ordered, str(spaces)) for _, text, ordered, spaces in ROWS})
-    assert census.rows == len(ROWS)
+    assert census.count == len(ROWS)
     assert census.expressions == pytest.approx(distinct, rel=0.1)
     assert census.id_bytes == sum(len(id) for id, *_ in ROWS)
     assert not census.repeated
@@ -127,27 +127,36 @@ def test_a_census_tells_how_many_expressions_there_are(spark: SparkSession, subs
     many = spark.range(120_000).selectExpr("concat('i', id) id", "concat('//a', id % 60000) xpath")
     census = take_census(expression_rows(many), 2)
     assert census.expressions == pytest.approx(60_000, rel=0.1)
-    assert census.rows == 120_000
+    assert census.count == 120_000
+    assert census.repeated is False
     none = take_census(expression_rows(many.where("false")), 2)
-    assert (none.rows, none.expressions, none.bins) == (0, 0, {})
+    assert (none.count, none.expressions, none.digests(3)) == (0, 0, {})
 
 
 @pytest.mark.parametrize("repeated", [False, True])
 def test_expressions_are_sorted_with_their_rows(repeated: bool) -> None:
-    texts = ["//b", "//a", "//b", "//a", "//c", "//a"]
-    spaces = [None, None, None, json.dumps([{"key": "n", "value": "urn:one"}]), None, None]
-    table = pa.table(
-        {
-            "xpath": texts,
-            "ordered": [False, False, False, False, True, False],
-            "spaces": pa.array(spaces, pa.string()),
-        }
-    )
-    expressions, order, starts = sorted_expressions(table, repeated)
+    texts = pa.chunked_array([["//b", "//a", "//b"], ["o\x1f\x1f//a", "//c", "//a"]])
+    expressions, order, starts = sorted_expressions(texts, repeated)
     assert expressions.to_pylist() == sorted(set(expressions.to_pylist()))
-    assert [order[begin:end].tolist() for begin, end in itertools.pairwise(starts)] == [[3], [1, 5], [0, 2], [4]]
-    empty, order, starts = sorted_expressions(table.slice(0, 0), repeated)
+    assert [order[begin:end].tolist() for begin, end in itertools.pairwise(starts)] == [[1, 5], [0, 2], [4], [3]]
+    empty, order, starts = sorted_expressions(texts.slice(0, 0), repeated)
     assert (len(empty), order.tolist(), starts.tolist()) == (0, [], [0])
+
+
+def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -> None:
+    rows: list[Any] = [
+        ("a", "a\x1fb", False, None),
+        ("b", "o\x1f{\x1f//b", True, None),
+        ("c", "//c", True, None),
+        ("d", None, None, {}),
+    ]
+    frame = spark.createDataFrame(rows, SCHEMA)
+    for shards in (None, 2):
+        place = str(tmp_path / str(shards))
+        compiled = compile_subscriptions(spark, frame, storage=place, errors="collect", shards=shards)
+        assert compiled.subscriptions == 1
+        failed = [(id, error.code == "missing-value") for id, error in compiled.failed]
+        assert sorted(failed) == [("None", True), ("a", False), ("b", False)]
 
 
 def test_many_subscriptions_of_an_expression(spark: SparkSession, documents: DataFrame, tmp_path: Path) -> None:

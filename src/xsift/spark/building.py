@@ -48,8 +48,11 @@ __all__ = [
 
 logger = logging.getLogger("xsift.spark")
 
+Places = npt.NDArray[np.int64]
+
 TOLD_ERRORS = 1000  # of a part, of those that cannot be used
 MANIFEST = "manifest.json"
+SEPARATOR, ORDERED = "\x1f", "o"  # no good expression has the first
 FORMAT = 2  # grows when files are laid out differently: parts of an older one are built again
 BUILT = (
     "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "
@@ -71,17 +74,20 @@ class BuiltParts:
 
 
 def expression_rows(subscriptions: DataFrame) -> DataFrame:
-    """The rows with the columns id, xpath, ordered and spaces (namespaces as JSON, with sorted prefixes)."""
-    ordered = "coalesce(ordered, false)" if "ordered" in subscriptions.columns else "false"
-    spaces: Column = sql.lit(None).cast("string")
+    """The rows with the columns id and expression: all that makes expressions differ, in one text. That is the
+    `xpath`, or, if it is ordered or has namespaces, these in front of it (`expression_table` takes them apart)."""
+    xpath = sql.col("xpath").cast("string")
+    marked, order, spaces = sql.contains(xpath, sql.lit(SEPARATOR)), sql.lit(""), sql.lit("")
+    if "ordered" in subscriptions.columns:
+        is_ordered = sql.coalesce("ordered", sql.lit(False))
+        marked, order = marked | is_ordered, sql.when(is_ordered, ORDERED).otherwise("")
     if "namespaces" in subscriptions.columns:
-        entries = sql.array_sort(sql.map_entries("namespaces"))
-        spaces = sql.when(sql.size("namespaces") > 0, sql.to_json(entries))
+        has_spaces = sql.coalesce(sql.size("namespaces") > 0, sql.lit(False))
+        marked = marked | has_spaces
+        spaces = sql.when(has_spaces, sql.to_json(sql.array_sort(sql.map_entries("namespaces")))).otherwise("")
+    whole = sql.concat(order, sql.lit(SEPARATOR), spaces, sql.lit(SEPARATOR), xpath)
     return subscriptions.select(
-        sql.col("id").cast("string"),
-        sql.col("xpath").cast("string"),
-        sql.expr(ordered).alias("ordered"),
-        spaces.alias("spaces"),
+        sql.col("id").cast("string"), sql.when(marked, whole).otherwise(xpath).alias("expression")
     )
 
 
@@ -109,7 +115,7 @@ def build_parts(
     if reused:
         numbered = numbered.where(~sql.col("part").isin(list(reused)))
     task = _Build(folder, tuple(namespaces.items()), options, errors == "collect", repeated)
-    placed = numbered.repartitionById(parts, sql.col("part"))
+    placed = numbered.select("id", "expression", "part").repartitionById(parts, sql.col("part"))
     built = [row.asDict() for row in placed.mapInArrow(task, BUILT).collect()]
     for entry in built:
         entry["input"] = inputs.get(entry["part"]) or ""
@@ -175,14 +181,14 @@ class _Build:
 
     def _built(self, table: pa.Table, number: int) -> pa.RecordBatch:
         told: list[dict[str, Any]] = []
-        missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["xpath"]))
+        missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["expression"]))
         if pc.any(missing).as_py():
             count = int(pc.sum(missing).as_py())
             told.append({"id": None, "code": "missing-value", "message": f"{count} rows have no id or no xpath"})
             table = table.filter(pc.invert(missing))
         # Sorted: expressions that begin alike follow each other into the index, where they share what the processor
         # still has at hand.
-        expressions, order, starts = sorted_expressions(table, self.repeated)
+        expressions, order, starts = sorted_expressions(table["expression"], self.repeated)
         made = self.options.subscriptions(dict(self.namespaces))
         refused = made.add_many(expression_table(expressions), errors="collect")
         good = np.ones(len(expressions), dtype=bool)
@@ -224,45 +230,32 @@ _BUILT_TYPE = pa.schema(
         for name, kind in (column.split() for column in BUILT.split(", "))
     ]
 )
-SEPARATOR = "\x1f"  # no XML document or expression has it
-Places = npt.NDArray[np.int64]
 
 
-def distinct_expressions(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The distinct expressions, as `xpath`, or with order and namespaces in front, and which of them each row has."""
-    encoded = _whole_expressions(table).dictionary_encode()
+def distinct_expressions(expressions: pa.ChunkedArray) -> tuple[pa.Array, Places]:
+    """The distinct expressions, and which of them each row has. One that is missing is an empty one."""
+    encoded = pc.fill_null(expressions, "").combine_chunks().cast(pa.large_string()).dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
 
 
-def sorted_expressions(table: pa.Table, repeated: bool) -> tuple[pa.Array, Places, Places]:
+def sorted_expressions(expressions: pa.ChunkedArray, repeated: bool) -> tuple[pa.Array, Places, Places]:
     """The distinct expressions, sorted; the rows in that order; and where among them those of each expression begin.
     Most of the time goes into finding equal ones: where they are `repeated` often, by a table, else by the sort."""
-    texts = _whole_expressions(table)
     if not repeated:
+        texts = expressions.combine_chunks().cast(pa.large_string())
         order = pc.sort_indices(texts)
         texts = texts.take(order)
         fresh = np.ones(len(texts), dtype=bool)
         fresh[1:] = pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
         starts = np.append(np.flatnonzero(fresh), len(texts))
         return texts.filter(pa.array(fresh)), order.to_numpy().astype(np.int64), starts
-    encoded = texts.dictionary_encode()
-    by_text = pc.sort_indices(encoded.dictionary)
+    distinct, of_row = distinct_expressions(expressions)
+    by_text = pc.sort_indices(distinct)
     place = np.empty(len(by_text), dtype=np.int64)
     place[by_text.to_numpy()] = np.arange(len(by_text))
-    of_row = place[encoded.indices.to_numpy()]
+    of_row = place[of_row]
     starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=len(place)))])
-    return encoded.dictionary.take(by_text), np.argsort(of_row, kind="stable"), starts
-
-
-def _whole_expressions(table: pa.Table) -> pa.LargeStringArray:
-    """By row: `xpath`, with order and namespaces in front if it has any."""
-    marked = pc.or_(table["ordered"], pc.is_valid(table["spaces"]))
-    texts = table["xpath"]
-    if pc.any(marked).as_py():
-        order = pc.if_else(table["ordered"], "o", "")
-        front = pc.binary_join_element_wise(order, pc.fill_null(table["spaces"], ""), texts, SEPARATOR)
-        texts = pc.if_else(marked, front, texts)
-    return texts.combine_chunks().cast(pa.large_string())
+    return distinct.take(by_text), np.argsort(of_row, kind="stable"), starts
 
 
 def expression_table(expressions: pa.Array) -> pa.Table:
@@ -270,13 +263,13 @@ def expression_table(expressions: pa.Array) -> pa.Table:
     numbers = pa.array(np.arange(len(expressions))).cast(pa.large_string())
     if not pc.any(pc.match_substring(expressions, SEPARATOR)).as_py():
         return pa.table({"id": numbers, "xpath": expressions})
-    parts = [text.split(SEPARATOR) if SEPARATOR in text else ["", "", text] for text in expressions.to_pylist()]
+    parts = [text.split(SEPARATOR, 2) if SEPARATOR in text else ["", "", text] for text in expressions.to_pylist()]
     spaces = [[(it["key"], it["value"]) for it in json.loads(part[1])] if part[1] else None for part in parts]
     return pa.table(
         {
             "id": numbers,
             "xpath": pa.array([part[2] for part in parts], pa.large_string()),
-            "ordered": pa.array([part[0] == "o" for part in parts]),
+            "ordered": pa.array([part[0] == ORDERED for part in parts]),
             "namespaces": pa.array(spaces, pa.map_(pa.string(), pa.string())),
         }
     )

@@ -10,16 +10,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as sql
 from pyspark.sql.utils import is_remote
 
-from xsift.errors import SubscriptionError
 from xsift.matching import MatcherOptions
 from xsift.spark.building import (
     BuiltParts,
@@ -29,7 +26,7 @@ from xsift.spark.building import (
     expression_table,
     note_manifest,
 )
-from xsift.spark.census import Census, Digest, part_digests, take_census
+from xsift.spark.census import Census, Digest, part_digests, refuse_repeated, take_census
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.planning import plan_routes
 from xsift.spark.routing import Part, Router
@@ -44,8 +41,6 @@ __all__ = ["CompileJob", "Sample", "cores_of", "storage_of"]
 SAMPLE_ROWS = 20_000  # by which the bytes of an index are judged
 PART_EXPRESSIONS = 50_000  # a core that compiles fewer has little to do
 PART_ROWS = 5_000_000  # that a task holds while it compiles; some hundred bytes each
-CHECKED_IDS = 20_000_000  # whose hashes a task holds at a time, 8 bytes each
-TOLD_HASHES = 20
 CORES_DEFAULT = 16
 STORAGE_SETTING = "spark.xsift.storage"
 
@@ -70,12 +65,12 @@ class CompileJob:
         rows = expression_rows(subscriptions)
         cores = cores_of(subscriptions.sparkSession)
         census = take_census(rows, cores)
-        check_ids(rows, max(cores, math.ceil(census.rows / CHECKED_IDS)))
+        refuse_repeated(rows, census)
         shards = math.ceil(self._estimated_bytes(rows, census) / budget_bytes) if shards is None else shards
         tasks = math.ceil(census.expressions / PART_EXPRESSIONS)
         if shards > 1:
             return (*self._routed(rows, shards, max(cores, tasks), sample, census.repeated), True)
-        parts = max(1, min(cores, tasks), math.ceil(census.rows / PART_ROWS))
+        parts = max(1, min(cores, tasks), math.ceil(census.count / PART_ROWS))
         digests = census.digests(parts) if self.incremental else {}
         built = self._built(rows, census.part(parts), parts, digests, census.repeated)
         note_manifest(self.folder, built)
@@ -122,44 +117,13 @@ class CompileJob:
 
     def _estimated_bytes(self, rows: DataFrame, census: Census) -> int:
         """About how many bytes the expressions and their subscribers will take, judged by some of them."""
-        distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow())[0]
+        distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow()["expression"])[0]
         made = self.options.subscriptions(self.namespaces)
         made.add_many(expression_table(distinct), errors="collect")
         path, index_bytes = save_matcher(self.options.matcher(made))
         path.unlink()
         each = index_bytes / max(1, len(distinct))
-        return int(each * census.expressions + census.id_bytes + 8 * census.rows)
-
-
-def check_ids(rows: DataFrame, tasks: int) -> None:
-    """Raises an error if an id comes twice. Hashes are compared first: they are small, and seldom equal."""
-    hashed = rows.where("id is not null").select(sql.xxhash64("id").alias("hash"))
-    number = sql.pmod("hash", sql.lit(tasks)).cast("int")
-    again = hashed.repartitionById(tasks, number).mapInArrow(_Repeated(), "hash bigint").limit(TOLD_HASHES).collect()
-    if not again:
-        return
-    hashes = [row["hash"] for row in again]
-    suspects = rows.where(sql.xxhash64("id").isin(hashes)).groupBy("id").count().where("count > 1").limit(1).collect()
-    if suspects:
-        id = suspects[0]["id"]
-        raise SubscriptionError(
-            "duplicate-id",
-            f"the id {id!r} is in {suspects[0]['count']} rows",
-            id=id,
-            hint="each id can be there once",
-        )
-
-
-class _Repeated:
-    """Mapped over hashes, equal ones in one task: some of those that come twice. To sort numbers takes a fraction of
-    the time in which Spark groups them."""
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held = [batch["hash"].to_numpy() for batch in batches if batch.num_rows]
-        if held:
-            hashes = np.sort(np.concatenate(held))
-            again = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
-            yield pa.RecordBatch.from_pydict({"hash": again[:TOLD_HASHES]})
+        return int(each * census.expressions + census.id_bytes + 8 * census.count)
 
 
 def storage_of(spark: SparkSession, storage: str | None, options: Mapping[str, str] | None) -> IndexFolder | None:
