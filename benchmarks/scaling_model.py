@@ -177,8 +177,9 @@ def constants(points: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, A
     before, high, largest = points[-2], points[-1], max(runs, key=lambda run: run["subscriptions"])
     sizes, seconds = (np.log([point[name] for point in points]) for name in ("expressions", "document_us"))
     power, factor = np.polyfit(sizes, seconds, 1)
-    of_expressions = largest["distinct"] * (high["index_bytes"] + high["lists_bytes"] - POINT_ID_BYTES)
-    # A run that is older than the points was built by what is told beside it.
+    # A run that is older than the points has what an expression took then beside it.
+    each = largest.get("expression_bytes", high["index_bytes"] + high["lists_bytes"] - POINT_ID_BYTES)
+    of_expressions = largest["distinct"] * each
     of_building = largest["distinct"] * largest.get("build_us", high["build_us"]) / 1e6
     return Constants(
         build_us=high["build_us"],
