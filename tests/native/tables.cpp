@@ -1,5 +1,6 @@
 // Names that fall into one place of an unsalted table are spread in a salted one. Prints how many places they take in each.
 #include <cstdio>
+#include <cstring>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,12 +10,47 @@
 
 using namespace xsift;
 
+// An array grows far, is copied and moved, and copies what it views before it changes it.
+int check_arrays() {
+    Array<int64_t> numbers;
+    const int64_t many = 3 << 20;  // 24 MB: large pages, and moves
+    for (int64_t i = 0; i < many; ++i) numbers.push_back(i);
+    for (int64_t i = 0; i < many; ++i)
+        if (numbers[i] != i) return 20;
+    while (numbers.size() < numbers.bytes() / sizeof(int64_t)) numbers.push_back(0);
+    numbers.push_back(numbers[7]);  // its own element, when it has to grow
+    if (numbers.back() != 7) return 21;
+    numbers.resize(3);
+    Array<int64_t> view;
+    view.restore(numbers.saved());
+    if (view.bytes() != 0 || view.data() != numbers.data()) return 22;
+    Array<int64_t> copy(view), moved(std::move(view));
+    if (!view.empty() || moved.data() != numbers.data() || copy.data() == numbers.data() || copy[2] != 2) return 23;
+    *moved.edit(1) = 10;
+    moved.append(copy.data(), 3);
+    if (numbers[1] != 1 || moved[1] != 10 || moved.size() != 6 || moved[5] != 2) return 24;
+    copy = moved;
+    moved.clear();
+    moved.push_back(5);
+    if (copy.size() != 6 || copy[1] != 10 || moved.size() != 1 || moved[0] != 5) return 25;
+    copy.restore(moved.saved());
+    copy.push_back(6);
+    copy.pop_back();
+    if (copy.size() != 1 || copy[0] != 5 || moved.size() != 1) return 26;
+    copy.assign(4, 9);
+    copy.swap(moved);
+    if (moved.size() != 4 || moved[3] != 9 || copy[0] != 5) return 27;
+    copy.restore(Bytes{nullptr, 0, nullptr});
+    copy.push_back(1);
+    return copy.size() == 1 && copy[0] == 1 ? 0 : 28;
+}
+
 int main() {
     const uint64_t mask = 0xfff;
     std::vector<std::string> names;
     for (int i = 0; names.size() < 100; ++i) {
         const std::string name = "a-name-that-is-long-" + std::to_string(i);
-        if ((hash_bytes(name.data(), name.size()) & mask) == 7) names.push_back(name);
+        if ((hash_bytes(name.data(), name.size()) >> 32 & mask) == 7) names.push_back(name);
     }
     std::vector<uint64_t> keys;
     for (uint64_t i = 0; keys.size() < 100; ++i)
@@ -22,8 +58,8 @@ int main() {
     const uint64_t salt = process_salt();
     std::set<uint64_t> plain, salted, plain_keys, salted_keys;
     for (const std::string& name : names) {
-        plain.insert(hash_bytes(name.data(), name.size()) & mask);
-        salted.insert(hash_bytes(name.data(), name.size(), salt) & mask);
+        plain.insert(hash_bytes(name.data(), name.size()) >> 32 & mask);
+        salted.insert(hash_bytes(name.data(), name.size(), salt) >> 32 & mask);
     }
     for (const uint64_t key : keys) {
         plain_keys.insert(mix64(key) & mask);
@@ -51,5 +87,11 @@ int main() {
         if (restored.get(keys[i], -1) != int32_t(i)) return 6;
     for (size_t i = 0; i < keys.size(); ++i)
         if (!restored.erase(keys[i]) || restored.find(keys[i])) return 7;
+    // What is saved does not depend on the order in which keys came, nor on the salt.
+    FlatMap<int32_t> backwards;
+    for (size_t i = keys.size(); i-- > 0;) backwards.put(keys[i], int32_t(i));
+    const Bytes other = backwards.saved();
+    if (other.size != saved.size || std::memcmp(other.data, saved.data, saved.size)) return 8;
+    if (const int wrong = check_arrays()) return wrong;
     std::printf("%zu %zu %zu %zu\n", plain.size(), salted.size(), plain_keys.size(), salted_keys.size());
 }

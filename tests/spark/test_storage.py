@@ -3,6 +3,7 @@ they changed, routed to shards."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ import pytest
 import xsift
 from tests.spark.data import interests, news
 from xsift.spark import compile_job, compile_subscriptions, match_documents
+from xsift.spark.building import expression_rows, sorted_expressions
+from xsift.spark.census import part_digests, take_census
 from xsift.spark.planning import packed
 
 if TYPE_CHECKING:
@@ -104,6 +107,75 @@ def test_results_by_expression(
     saved = compile_subscriptions(spark, pa.table({"id": ["a"], "xpath": ["//a"]}))
     with pytest.raises(xsift.XsiftError, match="not compiled by expression"):
         saved.subscribers(spark)
+
+
+def test_a_census_tells_how_many_expressions_there_are(spark: SparkSession, subscriptions: DataFrame) -> None:
+    rows = expression_rows(subscriptions)
+    census = take_census(rows, 2)
+    distinct = len({(text, ordered, str(spaces)) for _, text, ordered, spaces in ROWS})
+    assert census.count == len(ROWS)
+    assert census.expressions == pytest.approx(distinct, rel=0.1)
+    assert census.id_bytes == sum(len(id) for id, *_ in ROWS)
+    assert not census.repeated
+    for parts in (1, 2, 5):
+        counted = rows.groupBy(census.part(parts).alias("part")).count().collect()
+        assert {row.part: row["count"] for row in counted} == {
+            number: digest[0] for number, digest in census.digests(parts).items()
+        }
+        assert part_digests(rows.withColumn("part", census.part(parts))) == census.digests(parts)
+    # So many that every bin has some.
+    many = spark.range(120_000).selectExpr("concat('i', id) id", "concat('//a', id % 60000) xpath")
+    census = take_census(expression_rows(many), 2)
+    assert census.expressions == pytest.approx(60_000, rel=0.1)
+    assert census.count == 120_000
+    assert census.repeated is False
+    none = take_census(expression_rows(many.where("false")), 2)
+    assert (none.count, none.expressions, none.digests(3)) == (0, 0, {})
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_expressions_are_sorted_with_their_rows(repeated: bool) -> None:
+    texts = pa.chunked_array([["//b", "//a", "//b"], ["o\x1f\x1f//a", "//c", "//a"]])
+    expressions, order, starts = sorted_expressions(texts, repeated)
+    assert expressions.to_pylist() == sorted(set(expressions.to_pylist()))
+    assert [order[begin:end].tolist() for begin, end in itertools.pairwise(starts)] == [[1, 5], [0, 2], [4], [3]]
+    empty, order, starts = sorted_expressions(texts.slice(0, 0), repeated)
+    assert (len(empty), order.tolist(), starts.tolist()) == (0, [], [0])
+
+
+def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -> None:
+    rows: list[Any] = [
+        ("a", "a\x1fb", False, None),
+        ("b", "o\x1f{\x1f//b", True, None),
+        ("c", "//c", True, None),
+        ("d", None, None, {}),
+    ]
+    frame = spark.createDataFrame(rows, SCHEMA)
+    for shards in (None, 2):
+        place = str(tmp_path / str(shards))
+        compiled = compile_subscriptions(spark, frame, storage=place, errors="collect", shards=shards)
+        assert compiled.subscriptions == 1
+        failed = [(id, error.code == "missing-value") for id, error in compiled.failed]
+        assert sorted(failed) == [("None", True), ("a", False), ("b", False)]
+
+
+def test_many_subscriptions_of_an_expression(spark: SparkSession, documents: DataFrame, tmp_path: Path) -> None:
+    rows = [(f"{id} {n}", text, ordered, None) for id, text, ordered in interests(30) for n in range(5)]
+    compiled = compile_subscriptions(spark, spark.createDataFrame(rows, SCHEMA), storage=str(tmp_path))
+    assert compiled.expressions == len({(text, ordered) for _, text, ordered, _ in rows})
+    expected = {
+        number: (None, match.error.code) if match.error else (sorted(match.ids), None)
+        for number, match in enumerate(library(rows).match_many(DOCUMENTS))
+    }
+    assert answers(match_documents(documents, subscriptions=compiled)) == expected
+
+
+def test_an_id_that_comes_twice(spark: SparkSession, subscriptions: DataFrame, tmp_path: Path) -> None:
+    again = spark.createDataFrame([(ROWS[3][0], "//another", False, None)], SCHEMA)
+    with pytest.raises(xsift.SubscriptionError, match="duplicate-id") as raised:
+        compile_subscriptions(spark, subscriptions.union(again), storage=str(tmp_path))
+    assert raised.value.id == ROWS[3][0]
+    assert "in 2 rows" in raised.value.message
 
 
 def test_only_parts_that_changed_are_built(spark: SparkSession, subscriptions: DataFrame, tmp_path: Path) -> None:

@@ -76,6 +76,10 @@ cdef class Engine:
         """The index as arrays by name, to be written to a file and given to `restore`; None if it is built anew instead."""
         return None
 
+    def lent(self):
+        """The same without copies, where there is much to copy. The engine must not be changed as long as they are used."""
+        return self.saved()
+
     def restore(self, arrays):
         """Becomes the index that was saved, with the arrays used where they lie. Returns a number that all keys are less than.
 

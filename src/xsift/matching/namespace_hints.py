@@ -39,7 +39,7 @@ class NamespaceHints:
         """By local name, how many elements have it in which namespace."""
         if self._namespaces is None:
             self._namespaces = {}
-            for number in range(1, len(self._tree) + 1):
-                uri, _, local = self._tree.name(number).rpartition("}")
-                self._namespaces.setdefault(local, Counter())[uri[1:]] += 1
+            for name, count in Counter(map(self._tree.name, range(1, len(self._tree) + 1))).items():
+                uri, _, local = name.rpartition("}")
+                self._namespaces.setdefault(local, Counter())[uri[1:]] += count
         return self._namespaces

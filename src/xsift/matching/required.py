@@ -58,9 +58,9 @@ def required_keys(subscriptions: Subscriptions, *, values: bool = True) -> Requi
 
 def _nodes(blob: npt.NDArray[np.uint8], ends: Numbers, symbols: Symbols, values: bool) -> tuple[Numbers, Numbers]:
     """Pairs of a pattern and a code: a symbol, or two of them, parent and child, as one number."""
-    begins = np.concatenate([[0], ends[:-1]])
+    begins = np.concatenate([[0], ends])[:-1]
     counts = (ends - begins - 1) // NODE_BYTES
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    first = np.concatenate([[0], np.cumsum(counts)])[:-1]
     at = np.repeat(begins + 1 - NODE_BYTES * first, counts) + NODE_BYTES * np.arange(int(counts.sum()))
     symbol = np.zeros(len(at), dtype=np.int64)
     for byte in range(4):

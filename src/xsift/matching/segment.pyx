@@ -7,7 +7,8 @@ from xsift.document.conditions.condition_index cimport ConditionIndex
 from xsift.engines.base cimport Engine, Scratch
 from xsift.matching.breath cimport LONGER, breathe, seconds
 from xsift.matching.rows cimport Rows
-from xsift.native.saving cimport from_numpy, to_numpy
+from xsift.native.saving cimport from_numpy, lent_to_numpy
+from xsift.native.tables cimport FlatMap, pack
 from xsift.native.types cimport int32_t, int64_t, symbol_t, uint8_t
 from xsift.xpath.pattern cimport Pattern
 from xsift.xpath.symbols cimport Symbols
@@ -32,12 +33,12 @@ cdef class Segment:
         return self.members.size()
 
     def saved(self):
-        """The segment as arrays, for `restored`; None if its engine cannot be saved."""
-        arrays = self.engine.saved()
+        """The segment as arrays, where they lie, for `restored`; None if its engine cannot be saved."""
+        arrays = self.engine.lent()  # which never changes
         if arrays is None:
             return None
-        return {**arrays, "segment.member_starts": to_numpy(self.member_starts.saved()),
-                "segment.members": to_numpy(self.members.saved())}
+        return {**arrays, "segment.member_starts": lent_to_numpy(self.member_starts.saved(), self),
+                "segment.members": lent_to_numpy(self.members.saved(), self)}
 
     def keys_of(self, const int32_t[::1] rows):
         """The keys of some rows' patterns, as pairs of a key and a row. The rows ascend."""
@@ -95,16 +96,20 @@ cdef class SegmentBuilder:
     """Puts the patterns of rows into an engine, each distinct one once, and collects the conditions that they ask for."""
 
     cdef Engine engine
+    cdef object refuses, add_to_engine  # its methods; they are called a million times
     cdef Rows rows
     cdef readonly ConditionIndex conditions
     cdef vector[int32_t] key_of        # by pattern of `rows`: its key in the engine; NEW, or REFUSED
     cdef dict extra_keys               # likewise of patterns that are not among those of `rows`
-    cdef vector[int32_t] asked_pairs   # names and the conditions asked of them, alternating
+    cdef FlatMap[int32_t] asked_of     # pairs of a name and a condition that were asked for
+    cdef vector[int32_t] asked_pairs   # the same: names and the conditions asked of them, alternating
     cdef vector[int32_t] pair_keys     # pairs of a key and a row
     cdef vector[int32_t] pair_rows
 
     def __init__(self, Engine engine not None, Rows rows not None, Symbols symbols not None):
         self.engine = engine
+        self.refuses = None if type(engine).refuses is Engine.refuses else engine.refuses
+        self.add_to_engine = engine.add
         self.rows = rows
         self.conditions = ConditionIndex(symbols)
         self.key_of.assign(rows.patterns.size(), NEW)
@@ -156,21 +161,22 @@ cdef class SegmentBuilder:
         self.pair_rows.push_back(row)
         return ""
 
-    def _key(self, Pattern pattern):
-        cdef symbol_t name, condition
-        if self.engine.refuses(pattern):
+    cdef int32_t _key(self, Pattern pattern) except? -3:
+        cdef symbol_t name
+        if self.refuses is not None and self.refuses(pattern):
             return REFUSED
         for node in pattern.nodes:
             if node.is_condition:
                 name = pattern.nodes[node.parent].symbol
-                condition = node.symbol
-                self.conditions.add_condition(name, condition, pattern.symbols.condition_of(condition))
-                self.asked_pairs.push_back(name)
-                self.asked_pairs.push_back(condition)
-        return self.engine.add(pattern)
+                if self.asked_of.find(pack(name, node.symbol)) == NULL:  # mostly it is not the first to ask
+                    self.asked_of.put(pack(name, node.symbol), 1)
+                    self.conditions.add_condition(name, node.symbol, pattern.symbols.condition_of(node.symbol))
+                    self.asked_pairs.push_back(name)
+                    self.asked_pairs.push_back(node.symbol)
+        return self.add_to_engine(pattern)
 
     def asked(self):
-        """The conditions that were asked for, as rows of a name and a condition."""
+        """The conditions that were asked for, each once, as rows of a name and a condition."""
         asked = np.empty((self.asked_pairs.size() // 2, 2), dtype=np.int32)
         cdef int32_t[:, ::1] view = asked
         if self.asked_pairs.size():

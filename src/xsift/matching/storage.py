@@ -75,10 +75,11 @@ def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Mapping[str, Array]
     checksum = zlib.crc32(header)
     at = BODY + len(header)
     for (place, _), array in zip(entries, arrays.values(), strict=True):
-        piece = bytes(start + place - at) + np.ascontiguousarray(array).tobytes()
-        checksum = zlib.crc32(piece, checksum)
-        file.write(piece)
-        at += len(piece)
+        # As it lies in memory: an index of gigabytes is not copied only to be written.
+        for piece in (bytes(start + place - at), np.ascontiguousarray(array).reshape(-1).view(np.uint8).data):
+            checksum = zlib.crc32(piece, checksum)
+            file.write(piece)
+        at = start + place + array.nbytes
     rest = bytes(start + offset - at)
     file.write(rest)
     file.seek(len(MAGIC) + 8)

@@ -3,12 +3,17 @@
 // An index that was saved is used where it lies in a mapped file, so that it loads at once and processes share its pages. Reading is
 // the same in both cases. The first change of a view copies it: from then on the array owns its elements.
 #pragma once
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 namespace xsift {
 
@@ -19,49 +24,67 @@ struct Bytes {
     std::shared_ptr<void> owner = nullptr;  // if it was made to be saved
 };
 
+// An array that grows to many megabytes does so by realloc(), which moves pages where a vector would copy them, and is told
+// to have large pages: most of what a vector that doubles costs is fresh pages that the system has to clear, one by one.
+constexpr size_t LARGE_PAGES_FROM = size_t(4) << 20;
+
+inline void* grown_memory(void* memory, size_t bytes) {
+    void* const grown = std::realloc(memory, bytes);
+    if (!grown) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    if (bytes >= LARGE_PAGES_FROM) {
+        constexpr uintptr_t PAGE = 4096;
+        const uintptr_t begin = (reinterpret_cast<uintptr_t>(grown) + PAGE - 1) & ~(PAGE - 1);
+        madvise(reinterpret_cast<void*>(begin), (bytes - PAGE) & ~(PAGE - 1), MADV_HUGEPAGE);  // a wish: it may fail
+    }
+#endif
+    return grown;
+}
+
 template <class T>
 class Array {
     static_assert(std::is_trivially_copyable<T>::value, "elements are saved and mapped as they are");
-    std::vector<T> owned;
-    const T* first = nullptr;
+    static_assert(alignof(T) <= alignof(std::max_align_t), "as realloc() aligns");
+    T* owned = nullptr;        // has room for `room` elements; NULL while there is none
+    size_t room = 0;
+    const T* first = nullptr;  // `owned`, or what is viewed
     size_t count = 0;
-    bool viewing = false;
 
-    void own() {
-        if (viewing) {
-            owned.assign(first, first + count);
-            viewing = false;
-        }
+    bool viewing() const { return first != owned; }
+    void make_room(size_t size) {
+        owned = static_cast<T*>(grown_memory(owned, size * sizeof(T)));
+        room = size;
+        first = owned;
     }
-    void refresh() {
-        first = owned.data();
-        count = owned.size();
+    void own() {
+        if (!viewing()) return;
+        const T* const viewed = first;
+        if (count > room) make_room(count);
+        else first = owned;
+        if (count) std::memcpy(static_cast<void*>(owned), viewed, count * sizeof(T));
+    }
+    // Room for so many, and for as many again if it has to grow.
+    void grow_to(size_t size) {
+        own();
+        if (size > room) make_room(size > 2 * room ? size : 2 * room);
     }
 
    public:
     Array() = default;
-    Array(const Array& other) : owned(other.begin(), other.end()) { refresh(); }
+    ~Array() { std::free(owned); }
+    Array(const Array& other) { append(other.first, other.count); }
     Array& operator=(const Array& other) {
         if (this != &other) {
-            owned.assign(other.begin(), other.end());
-            viewing = false;
-            refresh();
+            clear();
+            append(other.first, other.count);
         }
         return *this;
     }
-    Array(Array&& other) noexcept
-        : owned(std::move(other.owned)), first(other.first), count(other.count), viewing(other.viewing) {
-        if (!viewing) refresh();
-        other.clear();
-    }
+    Array(Array&& other) noexcept { swap(other); }
     Array& operator=(Array&& other) noexcept {
         if (this != &other) {
-            owned = std::move(other.owned);
-            first = other.first;
-            count = other.count;
-            viewing = other.viewing;
-            if (!viewing) refresh();
-            other.clear();
+            release();
+            swap(other);
         }
         return *this;
     }
@@ -74,72 +97,65 @@ class Array {
     const T& operator[](size_t i) const { return first[i]; }
     const T& back() const { return first[count - 1]; }
     // Bytes that this array itself holds; none if it views others'.
-    size_t bytes() const { return viewing ? 0 : owned.capacity() * sizeof(T); }
+    size_t bytes() const { return room * sizeof(T); }
 
     // The element, to be changed. Invalid after the array has grown.
     T* edit(size_t i) {
-        if (viewing) {
-            own();
-            refresh();
-        }
-        return &owned[i];
+        own();
+        return owned + i;
     }
     void push_back(const T& value) {
-        own();
-        owned.push_back(value);
-        refresh();
+        const T kept = value;  // it may be an element of this array, which moves
+        grow_to(count + 1);
+        owned[count++] = kept;
     }
     void pop_back() {
         own();
-        owned.pop_back();
-        refresh();
+        --count;
     }
     void append(const T* values, size_t number) {
-        own();
-        owned.insert(owned.end(), values, values + number);
-        refresh();
+        grow_to(count + number);
+        if (number) std::memcpy(static_cast<void*>(owned + count), values, number * sizeof(T));
+        count += number;
     }
     void resize(size_t size, const T& value = T()) {
-        own();
-        owned.resize(size, value);
-        refresh();
+        const T kept = value;
+        grow_to(size);
+        for (; count < size; ++count) owned[count] = kept;
+        count = size;
     }
     void assign(size_t size, const T& value) {
-        viewing = false;
-        owned.assign(size, value);
-        refresh();
+        const T kept = value;
+        clear();
+        resize(size, kept);
     }
     void reserve(size_t size) {
         own();
-        owned.reserve(size);
-        refresh();
+        if (size > room) make_room(size);
     }
     void clear() {
-        viewing = false;
-        owned.clear();
-        refresh();
+        first = owned;
+        count = 0;
     }
     void release() {  // clear, and give the memory back
-        viewing = false;
-        std::vector<T>().swap(owned);
-        refresh();
+        std::free(owned);
+        owned = nullptr;
+        room = 0;
+        clear();
     }
     void swap(Array& other) {
-        owned.swap(other.owned);
+        std::swap(owned, other.owned);
+        std::swap(room, other.room);
         std::swap(first, other.first);
         std::swap(count, other.count);
-        std::swap(viewing, other.viewing);
-        if (!viewing) refresh();
-        if (!other.viewing) other.refresh();
     }
     Bytes saved() const { return Bytes{first, count * sizeof(T), nullptr}; }
     // Uses saved elements where they lie; whoever owns them keeps them as long as this array lives.
     void restore(Bytes saved) {
         if (saved.size % sizeof(T)) throw std::invalid_argument("a saved array is no whole number of elements");
-        std::vector<T>().swap(owned);
+        release();
         first = static_cast<const T*>(saved.data);
         count = saved.size / sizeof(T);
-        viewing = true;
     }
 };
 

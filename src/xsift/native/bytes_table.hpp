@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "array.hpp"
 #include "flat_map.hpp"
@@ -53,44 +52,54 @@ class BytesTable {
    private:
     // The hash table. `mutable`, for a restored table is indexed by the first look-up: its owner sees to it that no other
     // thread looks meanwhile.
-    mutable std::vector<int32_t> slots;    // index + 1, or 0 where empty
-    mutable std::vector<uint32_t> hashes;  // of string i: spares most comparisons, and the hashing on growth
+    // A slot has the upper half of a string's hash beside its number + 1, or is 0: so a string is looked at only if it is most
+    // likely the one that is looked for, and growing touches none of them.
+    mutable Array<uint64_t> slots;
     uint64_t salt = process_salt();
 
     int64_t begin_of(int64_t i) const { return i ? ends[i - 1] : 0; }
-    uint32_t hash_of(const char* data, size_t length) const {
-        return static_cast<uint32_t>(hash_bytes(data, length, salt));
-    }
+    uint64_t hash_of(const char* data, size_t length) const { return hash_bytes(data, length, salt); }
+    static uint32_t home_of(uint64_t hash_or_slot) { return static_cast<uint32_t>(hash_or_slot >> 32); }
+    static int32_t number_of(uint64_t slot) { return static_cast<int32_t>(static_cast<uint32_t>(slot)) - 1; }
 
-    size_t locate(const char* data, size_t length, uint32_t hash) const {
+    size_t locate(const char* data, size_t length, uint64_t hash) const {
         const size_t mask = slots.size() - 1;
-        size_t i = hash & mask;
+        const uint32_t home = home_of(hash);
+        size_t i = home & mask;
         for (; slots[i]; i = (i + 1) & mask) {
-            const int64_t index = slots[i] - 1;
-            if (hashes[index] == hash && length_of(index) == length &&
+            const int64_t index = number_of(slots[i]);
+            if (home_of(slots[i]) == home && length_of(index) == length &&
                 (length == 0 || std::memcmp(data_of(index), data, length) == 0))
                 break;
         }
         return i;
     }
 
-    void grow(size_t capacity) const {
-        slots.assign(capacity, 0);
-        const size_t mask = capacity - 1;
-        for (size_t index = 0; index < hashes.size(); ++index) {
-            size_t i = hashes[index] & mask;
-            while (slots[i]) i = (i + 1) & mask;
-            slots[i] = static_cast<int32_t>(index + 1);
-        }
+    void place(uint64_t slot) const {
+        const size_t mask = slots.size() - 1;
+        size_t i = home_of(slot) & mask;
+        while (slots[i]) i = (i + 1) & mask;
+        *slots.edit(i) = slot;
+    }
+
+    static uint64_t slot_of(uint64_t hash, size_t index) {
+        return (hash >> 32 << 32) | static_cast<uint32_t>(index + 1);
+    }
+
+    __attribute__((noinline)) void grow(size_t capacity) const {
+        Array<uint64_t> before;
+        before.assign(capacity, 0);
+        before.swap(slots);
+        for (const uint64_t slot : before)
+            if (slot) place(slot);
     }
 
     // Indexes what was restored.
     __attribute__((noinline)) void index() const {
-        hashes.reserve(ends.size());
-        for (size_t i = hashes.size(); i < ends.size(); ++i) hashes.push_back(hash_of(data_of(i), length_of(i)));
         size_t capacity = 16;
         while ((ends.size() + 1) * 3 > capacity * 2) capacity *= 2;
-        grow(capacity);
+        slots.assign(capacity, 0);
+        for (size_t i = 0; i < ends.size(); ++i) place(slot_of(hash_of(data_of(i), length_of(i)), i));
     }
 
    public:
@@ -100,7 +109,7 @@ class BytesTable {
     int64_t offset_of(int64_t i) const { return begin_of(i); }
     int64_t blob_size() const { return static_cast<int64_t>(blob.size()); }
     size_t bytes() const {
-        return blob.bytes() + ends.bytes() + slots.capacity() * sizeof(int32_t) + hashes.capacity() * sizeof(uint32_t);
+        return blob.bytes() + ends.bytes() + slots.bytes();
     }
 
     // The number of the string, or -1.
@@ -109,29 +118,27 @@ class BytesTable {
             if (ends.empty()) return -1;
             index();
         }
-        return slots[locate(data, length, hash_of(data, length))] - 1;
+        return number_of(slots[locate(data, length, hash_of(data, length))]);
     }
 
     // The number of the string, which is added if it is new (then it equals the former size()).
     int32_t add(const char* data, size_t length) {
         if (slots.empty()) index();
         if ((ends.size() + 1) * 3 > slots.size() * 2) grow(slots.size() * 2);
-        const uint32_t hash = hash_of(data, length);
+        const uint64_t hash = hash_of(data, length);
         const size_t i = locate(data, length, hash);
-        if (slots[i]) return slots[i] - 1;
+        if (slots[i]) return number_of(slots[i]);
         blob.append(data, length);
         ends.push_back(static_cast<int64_t>(blob.size()));
-        hashes.push_back(hash);
-        slots[i] = static_cast<int32_t>(ends.size());
-        return slots[i] - 1;
+        *slots.edit(i) = slot_of(hash, ends.size() - 1);
+        return static_cast<int32_t>(ends.size() - 1);
     }
 
     // Becomes the table that was saved as these two. Whether the ends ascend within the blob is for the caller to check.
     void restore(Bytes saved_blob, Bytes saved_ends) {
         blob.restore(saved_blob);
         ends.restore(saved_ends);
-        slots.clear();
-        hashes.clear();
+        slots.release();
     }
 };
 

@@ -7,14 +7,13 @@
 // Keys are salted (salt.hpp). A saved map is not: it has the same bytes whoever saves it, and can be used where it lies; it
 // takes the salt of its process when it grows.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "array.hpp"
 #include "salt.hpp"
@@ -74,21 +73,27 @@ class FlatMap {
         used = 0;
     }
 
-    // A copy without salt, whose bytes depend on the keys and values alone.
+    // A copy without salt, whose bytes depend on the keys and values alone: on the way from its home on, a key lets greater
+    // ones pass, so each has its place whatever came before (Amble and Knuth's ordered hash tables).
     Bytes saved() const {
-        std::vector<Slot> sorted;
-        for (const Slot& slot : slots)
-            if (slot.key != EMPTY) sorted.push_back(slot);
-        std::sort(sorted.begin(), sorted.end(), [](const Slot& a, const Slot& b) { return a.key < b.key; });
         const size_t size = slots.size();
-        auto copy = std::make_shared<std::vector<char>>(size * sizeof(Slot), '\0');
-        Slot* to = reinterpret_cast<Slot*>(copy->data());
+        auto copy = std::make_shared<Array<char>>();
+        copy->assign(size * sizeof(Slot), '\0');  // what lies between members is saved, too
+        Slot* const to = size ? reinterpret_cast<Slot*>(copy->edit(0)) : nullptr;
         for (size_t i = 0; i < size; ++i) to[i].key = EMPTY;
-        for (const Slot& slot : sorted) {
-            size_t i = mix64(slot.key) & (size - 1);
-            while (to[i].key != EMPTY) i = (i + 1) & (size - 1);
-            to[i].key = slot.key;
-            to[i].value = slot.value;
+        for (const Slot& slot : slots) {
+            if (slot.key == EMPTY) continue;
+            uint64_t key = slot.key;
+            Value value = slot.value;
+            size_t i = mix64(key) & (size - 1);
+            for (; to[i].key != EMPTY; i = (i + 1) & (size - 1)) {
+                if (to[i].key > key) {
+                    std::swap(to[i].key, key);
+                    std::swap(to[i].value, value);
+                }
+            }
+            to[i].key = key;
+            to[i].value = value;
         }
         return Bytes{copy->data(), copy->size(), copy};
     }

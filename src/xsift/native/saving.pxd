@@ -7,6 +7,17 @@ from libc.string cimport memcpy
 
 from xsift.native.tables cimport Bytes, BytesTable
 
+cdef extern from *:
+    """
+    // A Python object that keeps bytes which were made to be saved.
+    static inline PyObject* keeper_of(const xsift::Bytes& saved) {
+        return PyCapsule_New(new std::shared_ptr<void>(saved.owner), nullptr, [](PyObject* capsule) {
+            delete static_cast<std::shared_ptr<void>*>(PyCapsule_GetPointer(capsule, nullptr));
+        });
+    }
+    """
+    object keeper_of(const Bytes& saved)
+
 cdef inline object to_numpy(Bytes saved):
     """A NumPy array with a copy of saved bytes."""
     import numpy
@@ -15,6 +26,15 @@ cdef inline object to_numpy(Bytes saved):
     if saved.size:
         memcpy(&view[0], saved.data, saved.size)
     return result
+
+cdef inline object lent_to_numpy(Bytes saved, object owner):
+    """A NumPy array of the saved bytes where they lie. `owner`, which it keeps, must not change them as long as it is used."""
+    import numpy
+    from types import SimpleNamespace
+    if saved.size == 0:
+        return numpy.empty(0, dtype=numpy.uint8)
+    about = {"data": (<size_t>saved.data, True), "shape": (saved.size,), "typestr": "|u1", "version": 3}
+    return numpy.asarray(SimpleNamespace(__array_interface__=about, kept=(owner, keeper_of(saved))))
 
 cdef inline Bytes from_numpy(const unsigned char[::1] array) except *:
     """The bytes of a NumPy array, where they lie."""

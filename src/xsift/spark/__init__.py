@@ -5,8 +5,8 @@ one worker holds.
 
 - `batch.py`: match_documents; `columns.py` what it reads and gives. `compiled.py`: subscriptions, compiled and
   shipped. `worker.py`: what runs in the Python workers; `answers.py` the Arrow batches that they give.
-- `compile_job.py`: large sets, compiled on executors: `building.py` into files on storage, `subscribers.py` who
-  subscribed to each expression, `planning.py` which part an expression belongs to.
+- `compile_job.py`: large sets, compiled on executors: `census.py` what they are like, `building.py` into files on
+  storage, `subscribers.py` who subscribed to each expression, `planning.py` which part an expression belongs to.
 - `spread.py`: sets in shards; `routing.py` which of them a document must visit. `memory.py`: what workers may hold.
 - `functions.py`: the same in SQL.
 - `stream.py`: match_stream. `live.py` follows a subscription table (xsift.tables), `indexes.py` has what it compiled

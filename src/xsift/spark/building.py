@@ -30,6 +30,7 @@ from pyspark.sql import functions as sql
 
 from xsift.errors import SubscriptionError, XPathError, XsiftError
 from xsift.matching import MatcherOptions
+from xsift.spark.census import Digest
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.routing import Part
 
@@ -47,8 +48,12 @@ __all__ = [
 
 logger = logging.getLogger("xsift.spark")
 
+Places = npt.NDArray[np.int64]
+
 TOLD_ERRORS = 1000  # of a part, of those that cannot be used
 MANIFEST = "manifest.json"
+SEPARATOR, ORDERED = "\x1f", "o"  # no good expression has the first
+FORMAT = 2  # grows when files are laid out differently: parts of an older one are built again
 BUILT = (
     "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "
     "subscriptions bigint, failed bigint, told string"
@@ -69,17 +74,20 @@ class BuiltParts:
 
 
 def expression_rows(subscriptions: DataFrame) -> DataFrame:
-    """The rows with the columns id, xpath, ordered and spaces (namespaces as JSON, with sorted prefixes)."""
-    ordered = "coalesce(ordered, false)" if "ordered" in subscriptions.columns else "false"
-    spaces: Column = sql.lit(None).cast("string")
+    """The rows with the columns id and expression: all that makes expressions differ, in one text. That is the
+    `xpath`, or, if it is ordered or has namespaces, these in front of it (`expression_table` takes them apart)."""
+    xpath = sql.col("xpath").cast("string")
+    marked, order, spaces = sql.contains(xpath, sql.lit(SEPARATOR)), sql.lit(""), sql.lit("")
+    if "ordered" in subscriptions.columns:
+        is_ordered = sql.coalesce("ordered", sql.lit(False))
+        marked, order = marked | is_ordered, sql.when(is_ordered, ORDERED).otherwise("")
     if "namespaces" in subscriptions.columns:
-        entries = sql.array_sort(sql.map_entries("namespaces"))
-        spaces = sql.when(sql.size("namespaces") > 0, sql.to_json(entries))
+        has_spaces = sql.coalesce(sql.size("namespaces") > 0, sql.lit(False))
+        marked = marked | has_spaces
+        spaces = sql.when(has_spaces, sql.to_json(sql.array_sort(sql.map_entries("namespaces")))).otherwise("")
+    whole = sql.concat(order, sql.lit(SEPARATOR), spaces, sql.lit(SEPARATOR), xpath)
     return subscriptions.select(
-        sql.col("id").cast("string"),
-        sql.col("xpath").cast("string"),
-        sql.expr(ordered).alias("ordered"),
-        spaces.alias("spaces"),
+        sql.col("id").cast("string"), sql.when(marked, whole).otherwise(xpath).alias("expression")
     )
 
 
@@ -92,23 +100,25 @@ def build_parts(
     namespaces: Mapping[str, str],
     options: MatcherOptions,
     errors: str,
-    incremental: bool,
+    digests: Mapping[int, Digest],
+    repeated: bool,
 ) -> BuiltParts:
     """Compiles rows (see expression_rows) into so many parts. `part` gives the number of each row's part; rows with
-    equal expressions must have the same. Raises the first error there is unless `errors` is "collect". With
-    `incremental` parts that the manifest has with the same rows are taken from there."""
+    equal expressions must have the same. Raises the first error there is unless `errors` is "collect". Parts of which
+    there is a digest, and which the manifest has with the same one, are taken from there. `repeated`: many rows
+    have the same expression."""
     numbered = rows.withColumn("part", part.cast("int"))
-    before = _manifest(folder) if incremental else []
-    digests = _digests(numbered, namespaces, options) if incremental else {}
+    before = _manifest(folder) if digests else []
+    inputs = {number: _input_of(digest, namespaces, options) for number, digest in digests.items()}
     known = {entry["input"]: entry for entry in before if entry.get("input")}
-    reused = {number: known[digest] for number, digest in digests.items() if digest in known}
+    reused = {number: known[input] for number, input in inputs.items() if input in known}
     if reused:
         numbered = numbered.where(~sql.col("part").isin(list(reused)))
-    task = _Build(folder, tuple(namespaces.items()), options, errors == "collect")
-    placed = numbered.repartitionById(parts, sql.col("part"))
+    task = _Build(folder, tuple(namespaces.items()), options, errors == "collect", repeated)
+    placed = numbered.select("id", "expression", "part").repartitionById(parts, sql.col("part"))
     built = [row.asDict() for row in placed.mapInArrow(task, BUILT).collect()]
     for entry in built:
-        entry["input"] = digests.get(entry["part"]) or ""
+        entry["input"] = inputs.get(entry["part"]) or ""
     entries = sorted(built + [{**entry, "part": n} for n, entry in reused.items()], key=lambda entry: entry["part"])
     failed = [_error_of(told) for entry in entries for told in json.loads(entry["told"])]
     if failed and errors != "collect":
@@ -140,20 +150,11 @@ def _manifest(folder: IndexFolder) -> list[dict[str, Any]]:
     return list(json.loads(content)["parts"]) if content else []
 
 
-def _digests(numbered: DataFrame, namespaces: Mapping[str, str], options: MatcherOptions) -> dict[int, str]:
-    """A digest of the rows of each part, whatever their order. Equal rows would cancel each other out; an id that
-    comes twice is refused anyway."""
-    row = ("id", "xpath", "ordered", "spaces")
-    grouped = numbered.groupBy("part").agg(
-        sql.count("*").alias("rows"),
-        sql.bit_xor(sql.xxhash64(*row)).alias("one"),
-        sql.bit_xor(sql.xxhash64(sql.lit("two"), *reversed(row))).alias("two"),
-    )
-    about = json.dumps([sorted(namespaces.items()), repr(options)])
-    return {
-        row.part: hashlib.blake2b(f"{about} {row.rows} {row.one} {row.two}".encode(), digest_size=16).hexdigest()
-        for row in grouped.collect()
-    }
+def _input_of(digest: Digest, namespaces: Mapping[str, str], options: MatcherOptions) -> str:
+    """What a part is made from, in a few letters: its rows, and how they are compiled."""
+    about = json.dumps([FORMAT, sorted(namespaces.items()), repr(options)])
+    rows, one, two = digest
+    return hashlib.blake2b(f"{about} {rows} {one} {two}".encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,8 @@ class _Build:
     namespaces: tuple[tuple[str, str], ...]
     options: MatcherOptions
     collect: bool
+    repeated: bool = False
+    """Whether many subscriptions have the same expression."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
@@ -178,19 +181,20 @@ class _Build:
 
     def _built(self, table: pa.Table, number: int) -> pa.RecordBatch:
         told: list[dict[str, Any]] = []
-        missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["xpath"]))
+        missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["expression"]))
         if pc.any(missing).as_py():
             count = int(pc.sum(missing).as_py())
             told.append({"id": None, "code": "missing-value", "message": f"{count} rows have no id or no xpath"})
             table = table.filter(pc.invert(missing))
-        expressions, of_row = distinct_expressions(table)
+        # Sorted: expressions that begin alike follow each other into the index, where they share what the processor
+        # still has at hand.
+        expressions, order, starts = sorted_expressions(table["expression"], self.repeated)
         made = self.options.subscriptions(dict(self.namespaces))
         refused = made.add_many(expression_table(expressions), errors="collect")
         good = np.ones(len(expressions), dtype=bool)
         for _, error in refused:
             assert error.row is not None
             good[error.row] = False
-        starts, order = _by_expression(of_row, len(expressions))
         ids = table["id"].combine_chunks().cast(pa.large_string())
         failed = 0
         for _, error in refused:
@@ -204,16 +208,15 @@ class _Build:
         lists = pa.LargeListArray.from_arrays(
             pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)), ids.take(pa.array(order[kept]))
         )
-        digests = pa.array(_expression_ids(expressions.filter(pa.array(good))), pa.string())
         index = self.folder.save(self.options.matcher(made))
-        name, size_bytes = _save_subscribers(self.folder, digests, lists)
+        name, size_bytes = _save_subscribers(self.folder, expressions.filter(pa.array(good)), lists)
         row = {
             "part": number,
             "name": index.name,
             "size_bytes": index.size_bytes,
             "subscribers": name,
             "subscribers_bytes": size_bytes,
-            "expressions": len(digests),
+            "expressions": len(lists),
             "subscriptions": int(counts.sum()),
             "failed": failed,
             "told": json.dumps(told),
@@ -227,19 +230,32 @@ _BUILT_TYPE = pa.schema(
         for name, kind in (column.split() for column in BUILT.split(", "))
     ]
 )
-SEPARATOR = "\x1f"  # no XML document or expression has it
 
 
-def distinct_expressions(table: pa.Table) -> tuple[pa.Array, npt.NDArray[np.int64]]:
-    """The distinct expressions, as `xpath`, or with order and namespaces in front, and which of them each row has."""
-    marked = pc.or_(table["ordered"], pc.is_valid(table["spaces"]))
-    texts = table["xpath"]
-    if pc.any(marked).as_py():
-        order = pc.if_else(table["ordered"], "o", "")
-        front = pc.binary_join_element_wise(order, pc.fill_null(table["spaces"], ""), texts, SEPARATOR)
-        texts = pc.if_else(marked, front, texts)
-    encoded = texts.combine_chunks().cast(pa.large_string()).dictionary_encode()
+def distinct_expressions(expressions: pa.ChunkedArray) -> tuple[pa.Array, Places]:
+    """The distinct expressions, and which of them each row has. One that is missing is an empty one."""
+    encoded = pc.fill_null(expressions, "").combine_chunks().cast(pa.large_string()).dictionary_encode()
     return encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
+
+
+def sorted_expressions(expressions: pa.ChunkedArray, repeated: bool) -> tuple[pa.Array, Places, Places]:
+    """The distinct expressions, sorted; the rows in that order; and where among them those of each expression begin.
+    Most of the time goes into finding equal ones: where they are `repeated` often, by a table, else by the sort."""
+    if not repeated:
+        texts = expressions.combine_chunks().cast(pa.large_string())
+        order = pc.sort_indices(texts)
+        texts = texts.take(order)
+        fresh = np.ones(len(texts), dtype=bool)
+        fresh[1:] = pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
+        starts = np.append(np.flatnonzero(fresh), len(texts))
+        return texts.filter(pa.array(fresh)), order.to_numpy().astype(np.int64), starts
+    distinct, of_row = distinct_expressions(expressions)
+    by_text = pc.sort_indices(distinct)
+    place = np.empty(len(by_text), dtype=np.int64)
+    place[by_text.to_numpy()] = np.arange(len(by_text))
+    of_row = place[of_row]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=len(place)))])
+    return distinct.take(by_text), np.argsort(of_row, kind="stable"), starts
 
 
 def expression_table(expressions: pa.Array) -> pa.Table:
@@ -247,34 +263,22 @@ def expression_table(expressions: pa.Array) -> pa.Table:
     numbers = pa.array(np.arange(len(expressions))).cast(pa.large_string())
     if not pc.any(pc.match_substring(expressions, SEPARATOR)).as_py():
         return pa.table({"id": numbers, "xpath": expressions})
-    parts = [text.split(SEPARATOR) if SEPARATOR in text else ["", "", text] for text in expressions.to_pylist()]
+    parts = [text.split(SEPARATOR, 2) if SEPARATOR in text else ["", "", text] for text in expressions.to_pylist()]
     spaces = [[(it["key"], it["value"]) for it in json.loads(part[1])] if part[1] else None for part in parts]
     return pa.table(
         {
             "id": numbers,
             "xpath": pa.array([part[2] for part in parts], pa.large_string()),
-            "ordered": pa.array([part[0] == "o" for part in parts]),
+            "ordered": pa.array([part[0] == ORDERED for part in parts]),
             "namespaces": pa.array(spaces, pa.map_(pa.string(), pa.string())),
         }
     )
 
 
-def _by_expression(of_row: npt.NDArray[np.int64], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows in the order of their expressions, and where those of each begin."""
-    starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=count))])
-    return starts, np.argsort(of_row, kind="stable")
-
-
-def _expression_ids(expressions: pa.Array) -> list[str]:
-    """A digest of each expression, the same in every set."""
-    new = hashlib.blake2b
-    return [new(text.encode(), digest_size=16).hexdigest() for text in expressions.to_pylist()]
-
-
-def _save_subscribers(folder: IndexFolder, digests: pa.Array, lists: pa.Array) -> tuple[str, int]:
+def _save_subscribers(folder: IndexFolder, expressions: pa.Array, lists: pa.Array) -> tuple[str, int]:
     handle, name = tempfile.mkstemp(suffix=".part")
     os.close(handle)
-    table = pa.table({"expression": digests, "ids": lists})
+    table = pa.table({"text": expressions, "ids": lists})
     with pa.OSFile(name, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     size_bytes = os.path.getsize(name)

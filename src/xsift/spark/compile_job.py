@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import functions as sql
 from pyspark.sql.utils import is_remote
 
-from xsift.errors import SubscriptionError
 from xsift.matching import MatcherOptions
 from xsift.spark.building import (
     BuiltParts,
@@ -28,6 +26,7 @@ from xsift.spark.building import (
     expression_table,
     note_manifest,
 )
+from xsift.spark.census import Census, Digest, part_digests, refuse_repeated, take_census
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.planning import plan_routes
 from xsift.spark.routing import Part, Router
@@ -64,19 +63,22 @@ class CompileJob:
     ) -> tuple[BuiltParts, Router | None, bool]:
         """What was built, the router if expressions are routed, and whether it is more than a machine may hold."""
         rows = expression_rows(subscriptions)
-        check_ids(rows)
-        count, expressions, size_bytes = self._estimated(rows)
         cores = cores_of(subscriptions.sparkSession)
-        shards = math.ceil(size_bytes / budget_bytes) if shards is None else shards
+        census = take_census(rows, cores)
+        refuse_repeated(rows, census)
+        shards = math.ceil(self._estimated_bytes(rows, census) / budget_bytes) if shards is None else shards
+        tasks = math.ceil(census.expressions / PART_EXPRESSIONS)
         if shards > 1:
-            return (*self._routed(rows, shards, max(cores, math.ceil(expressions / PART_EXPRESSIONS)), sample), True)
-        parts = max(1, min(cores, math.ceil(expressions / PART_EXPRESSIONS)), math.ceil(count / PART_ROWS))
-        number = sql.pmod(sql.xxhash64("xpath", "ordered", "spaces"), sql.lit(parts))
-        built = self._built(rows, number, parts)
+            return (*self._routed(rows, shards, max(cores, tasks), sample, census.repeated), True)
+        parts = max(1, min(cores, tasks), math.ceil(census.count / PART_ROWS))
+        digests = census.digests(parts) if self.incremental else {}
+        built = self._built(rows, census.part(parts), parts, digests, census.repeated)
         note_manifest(self.folder, built)
         return (built if built.parts else replace(built, parts=(self._empty(),))), None, False
 
-    def _routed(self, rows: DataFrame, shards: int, tasks: int, sample: Sample) -> tuple[BuiltParts, Router]:
+    def _routed(
+        self, rows: DataFrame, shards: int, tasks: int, sample: Sample, repeated: bool
+    ) -> tuple[BuiltParts, Router]:
         documents = sample() if callable(sample) else sample
         routes = plan_routes(
             rows,
@@ -87,13 +89,16 @@ class CompileJob:
             options=self.options,
             tasks=tasks,
         )
-        built = self._built(routes.rows, routes.part, routes.parts)
+        digests = part_digests(routes.rows.withColumn("part", routes.part.cast("int"))) if self.incremental else {}
+        built = self._built(routes.rows, routes.part, routes.parts, digests, repeated)
         note_manifest(self.folder, built, routes.keys)
         there = {entry["part"]: part for entry, part in zip(built.entries, built.parts, strict=True)}
         parts = [there.get(number) or self._empty() for number in range(routes.parts)]
         return replace(built, parts=tuple(parts)), routes.router
 
-    def _built(self, rows: DataFrame, part: Column, parts: int) -> BuiltParts:
+    def _built(
+        self, rows: DataFrame, part: Column, parts: int, digests: Mapping[int, Digest], repeated: bool
+    ) -> BuiltParts:
         return build_parts(
             rows,
             part,
@@ -102,47 +107,23 @@ class CompileJob:
             namespaces=self.namespaces,
             options=self.options,
             errors=self.errors,
-            incremental=self.incremental,
+            digests=digests,
+            repeated=repeated,
         )
 
     def _empty(self) -> Part:
         """A part without subscriptions. It sees broken documents all the same."""
         return self.folder.save(self.options.matcher(self.options.subscriptions({})))
 
-    def _estimated(self, rows: DataFrame) -> tuple[int, int, int]:
-        """How many rows there are, about how many distinct expressions, and how many bytes these and their
-        subscribers will take."""
-        counted = rows.agg(
-            sql.count("*").alias("rows"),
-            sql.approx_count_distinct(sql.xxhash64("xpath", "ordered", "spaces")).alias("expressions"),
-            sql.sum(sql.octet_length("id")).alias("id_bytes"),
-        ).collect()[0]
-        distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow())[0]
+    def _estimated_bytes(self, rows: DataFrame, census: Census) -> int:
+        """About how many bytes the expressions and their subscribers will take, judged by some of them."""
+        distinct = distinct_expressions(rows.limit(SAMPLE_ROWS).toArrow()["expression"])[0]
         made = self.options.subscriptions(self.namespaces)
         made.add_many(expression_table(distinct), errors="collect")
         path, index_bytes = save_matcher(self.options.matcher(made))
         path.unlink()
         each = index_bytes / max(1, len(distinct))
-        size_bytes = int(each * counted.expressions + (counted.id_bytes or 0) + 8 * counted.rows)
-        return counted.rows, counted.expressions, size_bytes
-
-
-def check_ids(rows: DataFrame) -> None:
-    """Raises an error if an id comes twice. Hashes are counted first: they are small, and seldom equal."""
-    hashed = rows.where("id is not null").select(sql.xxhash64("id").alias("hash"))
-    again = hashed.groupBy("hash").count().where("count > 1").limit(20).collect()
-    if not again:
-        return
-    hashes = [row["hash"] for row in again]
-    suspects = rows.where(sql.xxhash64("id").isin(hashes)).groupBy("id").count().where("count > 1").limit(1).collect()
-    if suspects:
-        id = suspects[0]["id"]
-        raise SubscriptionError(
-            "duplicate-id",
-            f"the id {id!r} is in {suspects[0]['count']} rows",
-            id=id,
-            hint="each id can be there once",
-        )
+        return int(each * census.expressions + census.id_bytes + 8 * census.count)
 
 
 def storage_of(spark: SparkSession, storage: str | None, options: Mapping[str, str] | None) -> IndexFolder | None:

@@ -138,8 +138,9 @@ def compile_subscriptions(
     if not isinstance(subscriptions, Matcher | str | os.PathLike):
         if isinstance(subscriptions, Subscriptions):
             namespaces = subscriptions.namespaces | dict(namespaces or {})
-        given, large = _given(spark, subscriptions, where is not None)
-        if where is not None and (large or by_expression or storage):
+        on_executors = where is not None and bool(by_expression or storage)
+        given, large = _given(spark, subscriptions, where is not None, on_executors)
+        if where is not None and large:
             frame = given if not isinstance(given, pa.Table) else spark.createDataFrame(given)
             budget = worker_memory_bytes or node_memory_bytes(spark)
             job = CompileJob(where, dict(namespaces or {}), options, errors, incremental=storage is not None)
@@ -163,14 +164,17 @@ def compile_subscriptions(
     return _stated(compiled, memory_bytes)
 
 
-def _given(spark: SparkSession, subscriptions: Any, can_be_large: bool) -> tuple[Any, bool]:
-    """The rows: as a table if they are few, or are here anyway; and whether they are many."""
+def _given(spark: SparkSession, subscriptions: Any, can_be_large: bool, is_large: bool) -> tuple[Any, bool]:
+    """The rows: as a table if they are few, or are here anyway; and whether they are compiled as many are. If that is
+    decided (`is_large`), they need not be counted."""
     if isinstance(subscriptions, Subscriptions | pa.Table) or not hasattr(subscriptions, "columns"):
         table = table_of(subscriptions)
-        return table, table.num_rows > DRIVER_ROWS
+        return table, is_large or (can_be_large and table.num_rows > DRIVER_ROWS)
     wanted = _checked_columns(subscriptions, subscriptions.columns)
     if not can_be_large:
         return table_of(subscriptions), False
+    if is_large:
+        return subscriptions.select(*wanted), True
     first = subscriptions.select(*wanted).limit(DRIVER_ROWS + 1).toArrow()
     if first.num_rows <= DRIVER_ROWS:
         return first, False

@@ -64,14 +64,13 @@ def plan_routes(
 ) -> ShardRoutes:
     """Decides the parts of a set, in about `shards` of them. `sample` are some documents."""
     some = options.subscriptions(namespaces)
-    some.add_many(
-        expression_table(distinct_expressions(rows.limit(SAMPLE_EXPRESSIONS).toArrow())[0]), errors="collect"
-    )
+    first = rows.limit(SAMPLE_EXPRESSIONS).toArrow()["expression"]
+    some.add_many(expression_table(distinct_expressions(first)[0]), errors="collect")
     for values in (False,) if names_tell(some, sample) else (True, False):
         expected = _frequencies(required_keys(some, values=values).keys, sample)
-        keyed = rows.repartition(tasks, "xpath", "ordered", "spaces").mapInArrow(
+        keyed = rows.repartition(tasks, "expression").mapInArrow(
             _KeyOf(tuple(namespaces.items()), options, values, expected),
-            "id string, xpath string, ordered boolean, spaces string, key string, fresh boolean",
+            "id string, expression string, key string, fresh boolean",
         )
         keyed = keyed.persist()
         weights = _weights(keyed)
@@ -188,7 +187,7 @@ def _part_column(
         [(key, list(parts)) for key, parts in slots.items()], "key string, slots array<int>"
     )
     joined = keyed.join(sql.broadcast(table), "key", "left")
-    number = sql.xxhash64("xpath", "ordered", "spaces")
+    number = sql.xxhash64("expression")
     chosen = sql.element_at("slots", (sql.pmod(number, sql.size("slots").cast("bigint")) + 1).cast("int"))
     loose = sql.lit(routed) + sql.pmod(number, sql.lit(max(1, always))).cast("int")
     return joined, sql.when(sql.col("slots").isNull(), loose).otherwise(chosen)
@@ -209,7 +208,7 @@ class _KeyOf:
         if not held:
             return
         table = pa.Table.from_batches(held)
-        expressions, of_row = distinct_expressions(table)
+        expressions, of_row = distinct_expressions(table["expression"])
         made = self.options.subscriptions(dict(self.namespaces))
         refused = made.add_many(expression_table(expressions), errors="collect")
         good = np.ones(len(expressions), dtype=bool)

@@ -6,9 +6,9 @@ are an Arrow file, which workers of a machine map, and of which only the pages o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,17 @@ import pyarrow as pa
 
 __all__ = ["ReadSubscribers", "Subscribers"]
 
+DIGEST_BYTES = 16
 Rows = npt.NDArray[np.int64]
 
 
+def expression_digest(text: str) -> bytes:
+    """What stands for an expression where results are by expression, in hexadecimal digits."""
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest().encode()
+
+
 class Subscribers:
-    """The lists of one part."""
+    """The lists of one part, and the texts of its expressions."""
 
     def __init__(self, path: str) -> None:
         table = pa.ipc.open_file(pa.memory_map(path)).read_all()
@@ -29,13 +35,18 @@ class Subscribers:
         lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
         self.ids: pa.LargeStringArray = lists.values
         self._starts: Rows = lists.offsets.to_numpy()
-        self._expressions = table["expression"]
+        self._texts = table["text"]
+        # By row: the digest of its expression, once it was asked for. Most rows of a large set are never matched.
+        self._digests: npt.NDArray[np.bytes_] = np.zeros(len(lists), dtype=f"S{2 * DIGEST_BYTES}")
 
-    @cached_property
-    def expressions(self) -> pa.LargeStringArray:
-        """The digest of each expression."""
-        found = self._expressions.combine_chunks().cast(pa.large_string())
-        return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+    def digests(self, rows: Any) -> pa.LargeStringArray:
+        """The digests of the expressions of some rows: the same in every set."""
+        asked = np.unique(rows)
+        new = asked[self._digests[asked] == b""]
+        if len(new):
+            texts = self._texts.take(pa.array(new)).to_pylist()
+            self._digests[new] = [expression_digest(text) for text in texts]
+        return pa.array(self._digests[rows], pa.binary()).cast(pa.large_string())
 
     def ids_of(self, row: int) -> list[str]:
         """Who subscribed to one expression."""
@@ -49,7 +60,7 @@ class Subscribers:
         for begin in range(0, len(places), at_once):
             taken = slice(begin, begin + at_once)
             ids = self.ids.slice(int(self._starts[0]) + begin, len(places[taken])).cast(pa.string())
-            expressions = self.expressions.take(pa.array(places[taken])).cast(pa.string())
+            expressions = self.digests(places[taken]).cast(pa.string())
             yield pa.RecordBatch.from_arrays([expressions, ids], names=["expression", "subscription"])
 
     def expanded(self, rows: Any, counts: Rows) -> tuple[Rows, Rows]:

@@ -54,14 +54,13 @@ class _Loaded:
         """The ids of subscriptions: of each row, or of all who subscribed to one."""
         return self.matcher.row_ids if self.subscribers is None else self.subscribers.ids
 
-    @property
-    def expressions(self) -> pa.LargeStringArray:
-        """The digest of each row's expression."""
+    def digests(self, rows: Any) -> pa.LargeStringArray:
+        """The digests of some rows' expressions."""
         if self.subscribers is None:
             raise XsiftError(
                 "no-expressions", "this set was not compiled by expression", hint="compile with storage="
             )
-        return self.subscribers.expressions
+        return self.subscribers.digests(rows)
 
     def ids_of(self, row_id: str) -> list[str]:
         """The ids of subscriptions that the id of a row stands for."""
@@ -170,9 +169,9 @@ class Task:
             wanted = np.flatnonzero(visits[:, number])
             loaded = self._loaded(number)
             by_expression = self.output == "expressions"
-            ids.append(loaded.expressions if by_expression else loaded.ids)
             counts = np.zeros(len(documents), dtype=np.int64)
             if not len(wanted):
+                ids.append(loaded.digests(np.array([], dtype=np.int64)) if by_expression else loaded.ids)
                 found.append((np.array([], dtype=np.int64), counts))
                 continue
             visitors = documents if len(wanted) == len(documents) else documents.take(pa.array(wanted))
@@ -185,9 +184,15 @@ class Task:
             for place, them in undecided.items():
                 told = failures.setdefault(int(wanted[place]), {})
                 for row_id, error in them.items():
-                    who = [ids[-1][int(row_id)].as_py()] if by_expression else loaded.ids_of(row_id)
+                    who = loaded.digests([int(row_id)]).to_pylist() if by_expression else loaded.ids_of(row_id)
                     told.update({id: error for id in who if id not in gone})
-            if loaded.subscribers is not None and not by_expression:
+            if by_expression:
+                matched, places = np.unique(rows, return_inverse=True)
+                ids.append(loaded.digests(matched))
+                found.append((places.astype(np.int64), counts))
+                continue
+            ids.append(loaded.ids)
+            if loaded.subscribers is not None:
                 found.append(loaded.subscribers.expanded(rows, counts))
             else:
                 found.append((rows.astype(np.int64), counts))

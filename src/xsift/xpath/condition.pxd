@@ -23,6 +23,8 @@ cdef extern from "condition.hpp" namespace "xsift" nogil:
         COMPARE_CONTAINS
         COMPARE_STARTS_WITH
 
+    const uint64_t TEXT_SUBJECT_BIT
+    const uint64_t STRING_SUBJECT_BIT
     uint64_t subject_bit(uint8_t subject, const char* attribute, size_t length)
 
     cdef cppclass Condition:

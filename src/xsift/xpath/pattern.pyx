@@ -6,6 +6,7 @@ into an array of nodes. The key: one byte 0 or 1 (ordered), then in pre-order fo
 a byte with the axis (bit 0) and whether it is a condition (bit 1), and a 2-byte number of children.
 """
 
+cimport cython
 from libc.string cimport memcpy
 from libcpp.string cimport string
 from libcpp.vector cimport vector
@@ -22,6 +23,10 @@ cdef struct Unclosed:
     int32_t last     # the last child so far, -1 if none
 
 
+# One is made, and soon given up, for each of a million expressions: without asking for memory, and without the garbage
+# collector, which has nothing to find, as a table of symbols refers to nothing.
+@cython.freelist(8)
+@cython.no_gc
 cdef class Pattern:
     """A tree of steps. Made by the compiler, or from text by `xsift.xpath.patterns("/a[b]//c", symbols)`."""
 
@@ -39,6 +44,7 @@ cdef class Pattern:
         pattern.symbols = symbols
         pattern.ordered = key[0] != 0
         pattern.nodes.reserve((length - 1) // ENTRY)
+        open.reserve((length - 1) // ENTRY)
         while at < length:
             memcpy(&symbol, key + at, 4)
             memcpy(&children, key + at + 5, 2)

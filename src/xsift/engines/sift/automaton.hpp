@@ -42,6 +42,7 @@ struct NfaState {
     uint16_t names;      // one bit (name_bit) a symbol that led on from here at some time: spares most look-ups
     uint8_t flags;       // LOOPS: it stays active below; STAYS: it is about the element of its parent, a condition or a scope
                          // led here. Whether names, and conditions, ever led on from here
+    uint8_t unused;      // 0: a state is saved as it lies in memory
 
     uint32_t leads_on() const { return star >= 0 ? ALL_NAMES : names; }
     bool is_leaf() const { return children == 0 && marks == 0; }
@@ -49,7 +50,7 @@ struct NfaState {
 
 class Automaton {
     int32_t new_state(int32_t parent, int32_t symbol, uint8_t flags) {
-        const NfaState made{parent, symbol, NONE, NONE, NOTHING, 0, 0, 0, flags};
+        const NfaState made{parent, symbol, NONE, NONE, NOTHING, 0, 0, 0, flags, 0};
         int32_t state = free_state;
         if (state >= 0) {
             free_state = states[state].parent;
@@ -110,7 +111,8 @@ class Automaton {
     // matter is asked before any is decided: so it is noted for all states of the element that may lead here.
     int32_t pass(int32_t state, int32_t condition, uint64_t subject) {
         for (int32_t at = state;; at = states[at].parent) {
-            subjects.put(uint32_t(at), subjects.get(uint32_t(at), 0) | subject);
+            const uint64_t noted = subjects.get(uint32_t(at), 0);
+            if (!(noted & subject)) subjects.put(uint32_t(at), noted | subject);
             if (!(states[at].flags & NfaState::STAYS)) break;
         }
         return by_symbol(state, condition, NfaState::CONDITIONAL);

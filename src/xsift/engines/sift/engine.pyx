@@ -64,9 +64,9 @@ from libcpp.vector cimport vector
 from xsift.document.guide cimport Guide
 from xsift.engines.base cimport Engine, Scratch
 from xsift.engines.guiding cimport GuidingScratch
-from xsift.native.saving cimport from_numpy, table_from_numpy, table_to_numpy, to_numpy
+from xsift.native.saving cimport from_numpy, lent_to_numpy, table_from_numpy
 from xsift.native.tables cimport Array, BytesTable, FlatMap, Lists
-from xsift.xpath.condition cimport Condition, SUBJECT_STRING, SUBJECT_TEXT, subject_bit
+from xsift.xpath.condition cimport Condition, STRING_SUBJECT_BIT, TEXT_SUBJECT_BIT, subject_bit
 from xsift.xpath.pattern cimport DESCENDANT, Pattern, PatternNode
 
 import numpy as np
@@ -181,6 +181,8 @@ cdef class Sift(Engine):
     cdef int64_t version                  # grows with every change
     cdef object kept                      # what owns the arrays of a restored index
     cdef int64_t cache_bytes
+    cdef vector[Step] steps               # of the pattern being added
+    cdef FlatMap[uint64_t] subjects       # by condition: the bit of what it is on
     cdef int32_t way                      # Way::AUTO, ALWAYS_REMEMBER, ALWAYS_PLAIN: as in `options`
 
     def __init__(self, **options):
@@ -195,22 +197,28 @@ cdef class Sift(Engine):
     # The index.
 
     def add(self, Pattern pattern not None):
-        cdef vector[Step] steps
         cdef PatternNode node
-        cdef Condition condition
         cdef uint8_t kind
         cdef uint64_t subject
-        steps.reserve(pattern.nodes.size())
+        self.steps.clear()
         for node in pattern.nodes:
-            kind = ELEMENT
-            subject = 0
+            kind, subject = ELEMENT, 0
             if node.is_condition:
-                condition = pattern.symbols.condition_of(node.symbol)
-                kind = LATE if condition.subject == SUBJECT_TEXT or condition.subject == SUBJECT_STRING else EARLY
-                subject = subject_bit(condition.subject, condition.attribute.data(), condition.attribute.size())
-            steps.push_back(Step(node.symbol, node.first_child, node.next_sibling, subject, node.axis == DESCENDANT, kind))
+                subject = self.subjects.get(node.symbol, 0)
+                if subject == 0:
+                    subject = self.subject_of(node.symbol, pattern)
+                kind = LATE if subject == TEXT_SUBJECT_BIT or subject == STRING_SUBJECT_BIT else EARLY
+            self.steps.push_back(
+                Step(node.symbol, node.first_child, node.next_sibling, subject, node.axis == DESCENDANT, kind))
         self.version += 1
-        return self.index.add(steps.data(), pattern.ordered)
+        return self.index.add(self.steps.data(), pattern.ordered)
+
+    cdef uint64_t subject_of(self, int32_t symbol, Pattern pattern) except 0:
+        """The bit of what a condition is on; kept, as many patterns have the same one."""
+        cdef Condition condition = pattern.symbols.condition_of(symbol)
+        cdef uint64_t subject = subject_bit(condition.subject, condition.attribute.data(), condition.attribute.size())
+        self.subjects.put(symbol, subject)
+        return subject
 
     def remove(self, int key):
         if not self.index.has(key):
@@ -243,23 +251,28 @@ cdef class Sift(Engine):
 
     def saved(self):
         """The index as arrays, for `restore`; they can be mapped from a file and shared by processes."""
+        return {name: array.copy() for name, array in self.lent().items()}
+
+    def lent(self):
+        cdef BytesTable* sub_keys = &self.index.sub_keys
         return {
-            "sift.states": to_numpy(self.index.automaton.states.saved()),
-            "sift.transitions": to_numpy(self.index.automaton.transitions.saved()),
-            "sift.subjects": to_numpy(self.index.automaton.subjects.saved()),
-            "sift.nodes": to_numpy(self.index.nodes.saved()),
-            "sift.free_nodes": to_numpy(self.index.free_nodes.saved()),
-            "sift.edges": to_numpy(self.index.edges.saved()),
-            "sift.free_edges": to_numpy(self.index.free_edges.saved()),
-            "sift.edge_pool": to_numpy(self.index.edge_pool.saved()),
-            **table_to_numpy("sift.sub_keys", self.index.sub_keys),
-            "sift.sub_of_key": to_numpy(self.index.sub_of_key.saved()),
-            "sift.ordered_uses.extents": to_numpy(self.index.ordered_uses.extents.saved()),
-            "sift.ordered_uses.pool": to_numpy(self.index.ordered_uses.pool.saved()),
-            "sift.late": to_numpy(self.index.late.saved()),
-            "sift.pattern_state": to_numpy(self.index.pattern_state.saved()),
-            "sift.pattern_node": to_numpy(self.index.pattern_node.saved()),
-            "sift.free_keys": to_numpy(self.index.free_keys.saved()),
+            "sift.states": lent_to_numpy(self.index.automaton.states.saved(), self),
+            "sift.transitions": lent_to_numpy(self.index.automaton.transitions.saved(), self),
+            "sift.subjects": lent_to_numpy(self.index.automaton.subjects.saved(), self),
+            "sift.nodes": lent_to_numpy(self.index.nodes.saved(), self),
+            "sift.free_nodes": lent_to_numpy(self.index.free_nodes.saved(), self),
+            "sift.edges": lent_to_numpy(self.index.edges.saved(), self),
+            "sift.free_edges": lent_to_numpy(self.index.free_edges.saved(), self),
+            "sift.edge_pool": lent_to_numpy(self.index.edge_pool.saved(), self),
+            "sift.sub_keys.blob": lent_to_numpy(sub_keys.blob.saved(), self),
+            "sift.sub_keys.ends": lent_to_numpy(sub_keys.ends.saved(), self),
+            "sift.sub_of_key": lent_to_numpy(self.index.sub_of_key.saved(), self),
+            "sift.ordered_uses.extents": lent_to_numpy(self.index.ordered_uses.extents.saved(), self),
+            "sift.ordered_uses.pool": lent_to_numpy(self.index.ordered_uses.pool.saved(), self),
+            "sift.late": lent_to_numpy(self.index.late.saved(), self),
+            "sift.pattern_state": lent_to_numpy(self.index.pattern_state.saved(), self),
+            "sift.pattern_node": lent_to_numpy(self.index.pattern_node.saved(), self),
+            "sift.free_keys": lent_to_numpy(self.index.free_keys.saved(), self),
             "sift.counts": np.array([self.index.automaton.free_state, self.index.automaton.state_count,
                                      self.index.pattern_count, self.index.node_count,
                                      self.index.ordered_count], dtype=np.int64),

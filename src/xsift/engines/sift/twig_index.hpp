@@ -87,49 +87,75 @@ class TwigIndex {
     const Step* steps = nullptr;          // of the pattern being added
     bool in_order = false;
 
+    // The children of a step: conditions that are known at the start tag, those known at the end tag, elements. Conditions
+    // are by ascending symbol, elements in their order.
     struct Children {
-        std::vector<int32_t> early, late, elements;  // steps; conditions by ascending symbol
+        std::vector<int32_t> steps;
+        size_t late, elements;  // where these begin
+
+        size_t late_count() const { return elements - late; }
+        size_t element_count() const { return steps.size() - elements; }
     };
 
     Children children_of(int32_t step) const {
-        Children found;
-        for (int32_t child = steps[step].first_child; child >= 0; child = steps[child].next_sibling) {
-            if (steps[child].kind == Step::EARLY) found.early.push_back(child);
-            else if (steps[child].kind == Step::LATE) found.late.push_back(child);
-            else found.elements.push_back(child);
-        }
-        const auto less = [this](int32_t a, int32_t b) { return steps[a].symbol < steps[b].symbol; };
-        std::sort(found.early.begin(), found.early.end(), less);
-        std::sort(found.late.begin(), found.late.end(), less);
+        Children found{{}, 0, 0};
+        found.steps.reserve(4);
+        for (int32_t child = steps[step].first_child; child >= 0; child = steps[child].next_sibling)
+            found.steps.push_back(child);
+        std::sort(found.steps.begin(), found.steps.end(), [this](int32_t a, int32_t b) {
+            const int kind = rank(a), other = rank(b);
+            return kind != other ? kind < other : kind < 2 ? steps[a].symbol < steps[b].symbol : a < b;
+        });
+        while (found.late < found.steps.size() && rank(found.steps[found.late]) == 0) ++found.late;
+        found.elements = found.late;
+        while (found.elements < found.steps.size() && rank(found.steps[found.elements]) == 1) ++found.elements;
         return found;
     }
+    int rank(int32_t step) const {
+        return steps[step].kind == Step::EARLY ? 0 : steps[step].kind == Step::LATE ? 1 : 2;
+    }
 
-    int32_t pass(int32_t state, const std::vector<int32_t>& conditions) {
-        for (const int32_t step : conditions) {
-            if (steps[step].kind == Step::LATE) {
-                if (late.size() <= size_t(steps[step].symbol)) late.resize(steps[step].symbol + 1, 0);
-                *late.edit(steps[step].symbol) = 1;
-            }
-        }
-        for (const int32_t step : conditions) state = automaton.pass(state, steps[step].symbol, steps[step].subject);
+    int32_t pass_early(int32_t state, const Children& children) {
+        for (size_t i = 0; i < children.late; ++i) state = pass(state, children.steps[i]);
         return state;
+    }
+    int32_t pass_late(int32_t state, const Children& children) {
+        for (size_t i = children.late; i < children.elements; ++i) {
+            const size_t symbol = size_t(steps[children.steps[i]].symbol);
+            if (late.size() <= symbol) late.resize(symbol + 1, 0);
+            *late.edit(symbol) = 1;
+            state = pass(state, children.steps[i]);
+        }
+        return state;
+    }
+    int32_t pass(int32_t state, int32_t condition) {
+        return automaton.pass(state, steps[condition].symbol, steps[condition].subject);
     }
 
     // Follows a pattern from a step, which stands in `state`, as far as it is a path. Sets `branch` to the step where
     // it branches (`whole`: to the first one in any case), or to NONE if all of it was followed.
     int32_t follow(int32_t state, int32_t step, bool whole, int32_t& branch) {
         for (;;) {
-            const Children children = children_of(step);
-            state = pass(state, children.early);
-            if (!whole && children.elements.empty()) {
+            const int32_t only = steps[step].first_child;
+            if (!whole && only < 0) {
                 branch = NONE;
-                return pass(state, children.late);
-            }
-            if (whole || !children.late.empty() || children.elements.size() > 1) {
-                branch = step;
                 return state;
             }
-            step = children.elements[0];
+            if (!whole && steps[only].next_sibling < 0 && steps[only].kind == Step::ELEMENT) {  // most steps
+                step = only;
+            } else {
+                const Children children = children_of(step);
+                state = pass_early(state, children);
+                if (!whole && children.element_count() == 0) {
+                    branch = NONE;
+                    return pass_late(state, children);
+                }
+                if (whole || children.late_count() || children.element_count() > 1) {
+                    branch = step;
+                    return state;
+                }
+                step = children.steps[children.elements];
+            }
             state = automaton.advance(state, steps[step].symbol, steps[step].descendant);
         }
     }
@@ -159,12 +185,11 @@ class TwigIndex {
     void edges_of(int32_t state, int32_t step, std::vector<int32_t>& ordered, std::vector<int32_t>& others) {
         const Children children = children_of(step);
         const int32_t scope = automaton.scope_of(state);
-        const bool counts = in_order && children.elements.size() > 1;
-        for (const int32_t child : children.elements)
-            (counts ? ordered : others).push_back(edge_to(scope, child, counts));
-        if (!children.late.empty() || children.elements.empty()) {
-            others.push_back(edge_at(pass(scope, children.late)));  // without any condition the scope itself holds
-        }
+        const bool counts = in_order && children.element_count() > 1;
+        for (size_t i = children.elements; i < children.steps.size(); ++i)
+            (counts ? ordered : others).push_back(edge_to(scope, children.steps[i], counts));
+        if (children.late_count() || !children.element_count())
+            others.push_back(edge_at(pass_late(scope, children)));  // without any condition the scope itself holds
         std::sort(others.begin(), others.end());
     }
 
