@@ -1,18 +1,21 @@
-// PlainRun: the automaton as it is, followed without remembering anything. For documents that lead to much that is new.
+// PlainRun: the automaton as it is, followed without making states of sets. For documents that lead to much that is new.
 //
 // A state that is made for one element and never met again costs many times what it saves. So here the set of active
-// states of each open element is a list on a stack, as in YFilter. Scopes are not told apart (flat_automaton.hpp), so
-// that an element is followed once, however many branch points there are above it. Which twigs hold is found out when
-// the document ends (twig_join.hpp).
+// states of each open element is a list, as in YFilter. Scopes are not told apart (flat_automaton.hpp), so that an
+// element is followed once, however many branch points there are above it. Which twigs hold is found out when the
+// document ends (twig_join.hpp).
 //
-// Looping states are not asked at every element below. The names that they wait for lead to them: each has a list of
-// the states to be entered. An element's loops are put on these lists when its first child comes, for most elements
-// have none.
+// An element whose path of names is known (known_paths.hpp) has its list there. Else it is found from that of its
+// parent, on a stack. Looping states are not asked at every element below. The names that they wait for lead to them:
+// each has a list of the states to be entered. The loops of open elements are put on these lists when an element is
+// met whose path is not known, and not before.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "flat_automaton.hpp"
+#include "known_paths.hpp"
 #include "results.hpp"
 #include "twig_join.hpp"
 #include "way.hpp"
@@ -20,47 +23,46 @@
 namespace xsift::sift {
 
 class PlainRun {
-    // A state that names lead on from.
-    struct Active {
-        uint64_t names;                // as in FlatState
-        Target star;
-        int32_t name;
-        Target target;
-    };
-
     struct Level {
-        size_t active;                 // where the active states of an open element begin,
+        size_t active;                 // where on the stacks the active states of an open element begin,
         size_t conditional;            // those that conditions lead on from,
         size_t loops;                  // the loops that became active with it,
-        size_t wide, stars, lists;     // and, if it has children, where they stand
+        size_t wide, stars, lists;     // and, if it has children that had to be looked for, where they stand
         uint64_t subjects;             // of its conditions
         uint64_t path;                 // a hash of the names of the open elements
-        bool has_children;
+        int32_t known;                 // its path; NONE
+        bool is_on_stack;              // else its active states are those of its path,
+        bool has_loops;                // and so are its loops, which are not on the stack yet
+        bool has_children;             // that had to be looked for
+        bool is_barren;                // names lead nowhere from it, nor from what is below
     };
 
     const TwigIndex* index;
     Results& results;
     FlatAutomaton flat;
+    KnownPaths known;
     TwigJoin join;
-    std::vector<Active> active;        // of all open elements, outermost first; likewise:
+    std::vector<Active> active;        // of all open elements that have theirs here, outermost first; likewise:
     std::vector<int32_t> conditional;  // in flat.conditions
     std::vector<int32_t> loops;
     std::vector<Level> levels;         // the document's first
+    size_t ready = 0;                  // of so many outermost ones the loops are in the lists that follow
+    size_t idle = 0;                   // elements that are open below them, which nothing leads to
     std::vector<uint8_t> is_looping;   // by loop: it is in `loops`
     // Where loops that are active lead to:
     std::vector<std::vector<Target>> waiting;  // by name that they wait for
     std::vector<int32_t> lists;        // the lists of `waiting` that were added to, in turn
     std::vector<int32_t> wide;         // loops that wait for many names
     std::vector<Target> stars;         // whatever the name
-    std::vector<PlainElement> elements;
-    std::vector<Note> accepted;        // acceptances, where they came,
-    std::vector<Note> loops_begun;     // and loops, where they began
+    PlainNotes taken;
+    uint64_t document = 0;             // its number
     int32_t innermost = 0;             // the innermost open element
     struct Asked {
         int32_t first, end;
     };
     std::vector<Asked> asked;          // transitions to be looked through, in flat.transitions
     std::vector<Target> reached;       // by the name at hand
+    std::vector<int32_t> numbers;      // room for what is kept of a path
     std::vector<int32_t> held;         // the conditions at hand, each once
     std::vector<uint64_t> held_at;     // by condition: when it held last
     uint64_t held_round = 0;
@@ -74,7 +76,8 @@ class PlainRun {
    public:
     PlainWork work;                    // in this document
 
-    PlainRun(const TwigIndex* index, Results& results) : index(index), results(results), join(flat) {}
+    PlainRun(const TwigIndex* index, Results& results, int64_t cache_bytes)
+        : index(index), results(results), known(cache_bytes / KNOWN_SHARE), join(flat, known) {}
 
     int64_t evaluated() const { return join.evaluated; }
     int64_t entered() const { return entered_before + work.entered; }  // states since ever
@@ -83,6 +86,7 @@ class PlainRun {
     void assign() {
         flat.assign(*index);
         join.assign(index);
+        known.clear();
         is_looping.assign(flat.loops.size(), 0);
         waiting.assign(flat.waiting_names, {});
         lists.clear();
@@ -97,61 +101,60 @@ class PlainRun {
             is_looping[first] = 1;
             open_loop(first);
         }
-        levels.push_back(Level{0, 0, 0, wide.size(), stars.size(), lists.size(), 0, 0, false});
+        levels.push_back(document_level());
     }
 
     void begin() {
         while (levels.size() > 1) close();  // it broke off, or was decided before its end
         close_loops(levels[0]);
-        levels[0].has_children = false;
+        if (known.is_full()) known.clear();
         active.clear();
         conditional.clear();
-        accepted.clear();
-        loops_begun.clear();
-        elements.assign(1, PlainElement{0, 0});
+        levels[0] = document_level();
+        ready = idle = 0;
+        taken.clear();
         innermost = 0;
+        ++document;
         entered_before += work.entered;
         work = PlainWork();
         enter(0);
     }
 
     // Whether nothing can match in or below the innermost element.
-    bool leads_nowhere() const {
-        return active.size() == levels.back().active && conditional.size() == levels.back().conditional && loops.empty() &&
-               stars.empty() && wide.empty() && lists.empty();
-    }
+    bool leads_nowhere() const { return levels.back().is_barren && !levels.back().subjects; }
 
-    uint64_t subjects() const { return levels.back().subjects; }
+    uint64_t subjects() const { return idle ? 0 : levels.back().subjects; }
     size_t depth() const { return levels.size() - 1; }
-    size_t notes() const { return elements.size() + accepted.size() + loops_begun.size(); }
+    size_t notes() const { return taken.number(); }
 
     void start_tag(int32_t symbol) {
-        if (!levels.back().has_children) open_loops();
-        find_reached(symbol);
-        const uint64_t path = mix64(levels.back().path * 31 + uint32_t(symbol) + 1);
-        look_for_path(path);
-        levels.push_back(Level{active.size(), conditional.size(), loops.size(), 0, 0, 0, 0, path, false});
-        elements.push_back(PlainElement{innermost, 0});
-        innermost = int32_t(elements.size()) - 1;
-        work.entered += int64_t(reached.size());
-        active.reserve(active.size() + reached.size());
-        for (size_t i = 0; i < reached.size(); ++i) {
-            if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
-                __builtin_prefetch(&flat.states[reached[i + AHEAD].number()]);
-            arrive(reached[i]);
+        ++work.elements;
+        const Level& above = levels.back();
+        if (above.is_barren || idle) {
+            ++idle;
+            return;
         }
+        const int32_t path = above.known != NONE ? known.find(above.known, symbol) : NONE;
+        if (path != NONE) enter_known(path);
+        else enter_unknown(symbol);
     }
 
     void end_tag() {
+        if (idle) {
+            --idle;
+            return;
+        }
         if (levels.size() < 2) return;
-        elements[innermost].last = int32_t(elements.size()) - 1;
-        innermost = elements[innermost].parent;
+        taken.elements[innermost].last = int32_t(taken.elements.size()) - 1;
+        innermost = taken.elements[innermost].parent;
         close();
     }
 
     // Conditions that hold for the innermost element, as codes. What is behind one may ask for others.
     void take_conditions(const int32_t* codes, size_t number) {
-        if (conditional.size() == levels.back().conditional) return;
+        if (idle || !levels.back().subjects) return;
+        if (!levels.back().is_on_stack && conditional.size() == levels.back().conditional)
+            push(conditional, known.numbers, known.paths[levels.back().known].conditional);
         ++held_round;
         held.clear();
         for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
@@ -164,31 +167,141 @@ class PlainRun {
 
     // Marks the twigs that hold.
     void end_document() {
+        idle = 0;
         while (levels.size() > 1) end_tag();
-        if (!accepted.empty()) join.decide(elements, accepted, loops_begun, results);
+        if (!taken.accepted.empty() || !taken.visits.empty()) join.decide(taken, results);
     }
 
     size_t bytes() const {
-        size_t total = flat.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 +
-                       elements.capacity() * sizeof(PlainElement) + active.capacity() * sizeof(Active) +
-                       (accepted.capacity() + loops_begun.capacity()) * sizeof(Note) + held_at.capacity() * 8 +
+        size_t total = flat.bytes() + known.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 +
+                       taken.bytes() + active.capacity() * sizeof(Active) + held_at.capacity() * 8 +
                        waiting.capacity() * sizeof(std::vector<Target>);
         for (const std::vector<Target>& list : waiting) total += list.capacity() * 4;
         return total;
     }
 
    private:
+    static constexpr int64_t KNOWN_SHARE = 4;  // of the bytes that may be cached, one part in so many is for known paths
+
+    Level document_level() const {
+        return Level{0, 0, 0, wide.size(), stars.size(), lists.size(), 0, 0, KnownPaths::FIRST, true, true, false, false};
+    }
+
+    template <class Item>
+    static void push(std::vector<Item>& to, const std::vector<Item>& from, Span span) {
+        to.insert(to.end(), from.begin() + span.begin, from.begin() + span.end);
+    }
+
+    void add_element() {
+        taken.elements.push_back(PlainElement{innermost, 0});
+        innermost = int32_t(taken.elements.size()) - 1;
+    }
+
+    // An element starts whose path is known.
+    void enter_known(int32_t number) {
+        KnownPath& path = known.paths[number];
+        if (path.is_dead && levels.size() > 1) {
+            ++idle;
+            return;
+        }
+        levels.push_back(Level{active.size(), conditional.size(), 0, 0, 0, 0, path.subjects, path.hash, number, false, false,
+                               false, path.is_barren});
+        add_element();
+        const int32_t* const numbers = known.numbers.data();
+        if (path.seen_at != document) {
+            path.seen_at = document;
+            path.visits = NONE;
+            results.mark(numbers + path.keys.begin, numbers + path.keys.end);
+            work.entered += (path.keys.end - path.keys.begin) / KNOWN_AGAIN;
+        }
+        if (path.acceptances.is_empty() && path.noted_loops.is_empty()) return;
+        work.entered += (path.acceptances.end - path.acceptances.begin) / KNOWN_AGAIN;
+        if (path.visits == NONE) taken.visited.push_back(number);
+        taken.visits.push_back(Visit{innermost, path.visits});
+        path.visits = int32_t(taken.visits.size()) - 1;
+    }
+    static constexpr int32_t KNOWN_AGAIN = 8;  // what is known is as much work as to enter one in so many states
+
+    // An element starts whose path is not.
+    void enter_unknown(int32_t symbol) {
+        for (; ready < levels.size(); ++ready) open_loops(levels[ready]);
+        find_reached(symbol);
+        const int32_t above = levels.back().known;
+        const uint64_t path = mix64(levels.back().path * 31 + uint32_t(symbol) + 1);
+        const bool was_met = look_for_path(path);
+        const size_t accepted = taken.accepted.size(), begun = taken.loops_begun.size();
+        levels.push_back(Level{active.size(), conditional.size(), loops.size(), 0, 0, 0, 0, path, NONE, true, true, false, false});
+        add_element();
+        work.entered += int64_t(reached.size());
+        active.reserve(active.size() + reached.size());
+        for (size_t i = 0; i < reached.size(); ++i) {
+            if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
+                __builtin_prefetch(&flat.states[reached[i + AHEAD].number()]);
+            arrive(reached[i]);
+        }
+        Level& level = levels.back();
+        level.is_barren = active.size() == level.active && loops.size() == level.loops && stars.empty() && wide.empty() &&
+                          lists.empty();
+        if (was_met && above != NONE && !known.is_full()) level.known = keep_path(above, symbol, accepted, begun);
+    }
+
+    // Keeps what the path of the innermost element led to. What was noted for it begins at these places.
+    int32_t keep_path(int32_t above, int32_t symbol, size_t accepted, size_t begun) {
+        const Level& level = levels.back();
+        KnownPath path{};
+        path.hash = level.path;
+        path.subjects = level.subjects;
+        path.seen_at = document;
+        path.visits = NONE;
+        path.is_barren = level.is_barren;
+        path.active = known.keep(active.data() + level.active, active.data() + active.size());
+        path.conditional = known.keep(conditional.data() + level.conditional, conditional.data() + conditional.size());
+        path.loops = known.keep(loops.data() + level.loops, loops.data() + loops.size());
+        path.noted_loops = keep_numbers(taken.loops_begun, begun);
+        path.acceptances = keep_numbers(taken.accepted, accepted);
+        numbers.clear();
+        for (const Target target : reached) {
+            const Target accepts = target.is_state() ? flat.states[target.number()].accepts : target;
+            if (accepts.exists() && accepts.is_key()) numbers.push_back(accepts.accepted());
+        }
+        path.keys = known.keep(numbers.data(), numbers.data() + numbers.size());
+        path.is_dead = path.is_barren && !path.subjects && path.noted_loops.is_empty() && path.acceptances.is_empty() &&
+                       path.keys.is_empty();
+        return known.add(above, symbol, path);
+    }
+
+    Span keep_numbers(const std::vector<Note>& notes, size_t first) {
+        numbers.clear();
+        for (size_t i = first; i < notes.size(); ++i) numbers.push_back(notes[i].number);
+        return known.keep(numbers.data(), numbers.data() + numbers.size());
+    }
+
+    // The innermost element is not like others of its path any more: a condition leads to more states.
+    void leave_path() {
+        Level& level = levels.back();
+        if (level.known == NONE) return;
+        if (!level.is_on_stack) push(active, known.active, known.paths[level.known].active);
+        for (; ready + 1 < levels.size(); ++ready) open_loops(levels[ready]);
+        take_loops(level);
+        level.is_on_stack = true;
+        level.is_barren = false;
+        level.known = NONE;
+    }
+
     // Finds the states that a name leads to. Those that have to be looked up are asked for first.
     void find_reached(int32_t symbol) {
         const uint64_t wanted = symbol ? wide_name_bit(symbol) : 0;
         reached.clear();
         asked.clear();
-        for (size_t i = levels.back().active; i < active.size(); ++i) {
-            const Active& at = active[i];
-            if (at.star.exists()) reached.push_back(at.star);
-            if (!(at.names & wanted)) continue;
-            if (at.name == symbol) reached.push_back(at.target);
-            else if (at.name < NONE) ask(at.target.number(), at.target.number() - at.name);
+        const Level& level = levels.back();
+        const Span kept = level.is_on_stack ? Span{0, 0} : known.paths[level.known].active;
+        const Active* at = level.is_on_stack ? active.data() + level.active : known.active.data() + kept.begin;
+        const Active* const end = level.is_on_stack ? active.data() + active.size() : known.active.data() + kept.end;
+        for (; at != end; ++at) {
+            if (at->star.exists()) reached.push_back(at->star);
+            if (!(at->names & wanted)) continue;
+            if (at->name == symbol) reached.push_back(at->target);
+            else if (at->name < NONE) ask(at->target.number(), at->target.number() - at->name);
         }
         for (const int32_t loop : wide)
             if (flat.loops[loop].names & wanted) ask(flat.loops[loop].first, flat.loops[loop].end);
@@ -197,8 +310,8 @@ class PlainRun {
             const std::vector<Target>& list = waiting[flat.waiting_of[symbol]];
             reached.insert(reached.end(), list.begin(), list.end());
         }
-        for (const Asked& at : asked) {
-            const Target target = flat.among(at.first, at.end, symbol);
+        for (const Asked& it : asked) {
+            const Target target = flat.among(it.first, it.end, symbol);
             if (target.exists()) reached.push_back(target);
         }
     }
@@ -215,7 +328,7 @@ class PlainRun {
 
     void accept(Target target) {
         if (target.is_key()) results.mark(target.accepted());
-        else accepted.push_back(Note{target.accepted(), innermost});
+        else taken.accepted.push_back(Note{target.accepted(), innermost});
     }
 
     // No state is entered twice at an element, since only one other leads to it.
@@ -231,20 +344,30 @@ class PlainRun {
     }
 
     void begin_loop(int32_t loop) {
-        if (flat.loops[loop].is_noted) loops_begun.push_back(Note{loop, innermost});
+        if (flat.loops[loop].is_noted) taken.loops_begun.push_back(Note{loop, innermost});
         if (is_looping[loop]) return;
         is_looping[loop] = 1;
         loops.push_back(loop);
     }
 
-    // The innermost element gets its first child.
-    void open_loops() {
-        Level& level = levels.back();
+    // Puts the loops of an element's path on the stack.
+    void take_loops(Level& level) {
+        if (level.has_loops) return;
+        level.has_loops = true;
+        level.loops = loops.size();
+        push(loops, known.numbers, known.paths[level.known].loops);
+        for (size_t i = level.loops; i < loops.size(); ++i) is_looping[loops[i]] = 1;
+    }
+
+    // An element has a child that must be looked for.
+    void open_loops(Level& level) {
+        take_loops(level);
         level.has_children = true;
         level.wide = wide.size();
         level.stars = stars.size();
         level.lists = lists.size();
-        for (size_t i = level.loops; i < loops.size(); ++i) open_loop(loops[i]);
+        const size_t end = loops.size();
+        for (size_t i = level.loops; i < end; ++i) open_loop(loops[i]);
     }
 
     void open_loop(int32_t number) {
@@ -259,11 +382,12 @@ class PlainRun {
 
     // The innermost element ends.
     void close() {
-        const Level level = levels.back();
-        close_loops(level);
+        const Level& level = levels.back();
+        if (level.has_loops) close_loops(level);
         active.resize(level.active);
         conditional.resize(level.conditional);
         levels.pop_back();
+        ready = std::min(ready, levels.size());
     }
 
     void close_loops(const Level& level) {
@@ -284,26 +408,32 @@ class PlainRun {
         held.push_back(condition);
     }
 
+    void pass(Target target) {
+        if (target.is_state()) leave_path();
+        arrive(target);
+    }
+
     void look_up(const FlatConditions& at) {
         for (const int32_t condition : held) {
             const Target target = flat.among(at.first, at.end, condition);
-            if (target.exists()) arrive(target);
+            if (target.exists()) pass(target);
         }
     }
 
     void look_through(const FlatConditions& at) {
         for (int32_t i = at.first; i < at.end; ++i) {
             const Transition& condition = flat.transitions[i];
-            if (size_t(condition.symbol) < held_at.size() && held_at[condition.symbol] == held_round) arrive(condition.target);
+            if (size_t(condition.symbol) < held_at.size() && held_at[condition.symbol] == held_round) pass(condition.target);
         }
     }
 
-    void look_for_path(uint64_t path) {
-        ++work.elements;
+    // Whether a path was met before.
+    bool look_for_path(uint64_t path) {
         uint32_t& place = paths[path & (PATHS - 1)];
-        if (place == uint32_t(path >> 32)) return;
+        if (place == uint32_t(path >> 32)) return true;
         place = uint32_t(path >> 32);
         ++work.new_paths;
+        return false;
     }
 };
 

@@ -40,7 +40,7 @@ class Run : public Guide {
     int64_t plain_documents = 0;
 
     Run(const TwigIndex* index, int64_t cache_bytes, int32_t wanted)
-        : index(index), remembering(index, results, cache_bytes), plain(index, results), way(wanted),
+        : index(index), remembering(index, results, cache_bytes), plain(index, results, cache_bytes), way(wanted),
           most_notes(std::max(FEWEST_NOTES, size_t(cache_bytes / NOTE_BYTES))) {}
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flat_automaton.hpp"
+#include "known_paths.hpp"
 #include "results.hpp"
 
 namespace xsift::sift {
@@ -29,14 +30,43 @@ struct Note {
     int32_t number, element;
 };
 
+// An element whose path is known: it has all notes of the path.
+struct Visit {
+    int32_t element, previous;  // the visit before this one to the same path, or NONE
+};
+
+// What a plain run takes down of a document.
+struct PlainNotes {
+    std::vector<PlainElement> elements;
+    std::vector<Note> accepted;        // acceptances, where they came,
+    std::vector<Note> loops_begun;     // and loops, where they began: but for those of known paths,
+    std::vector<Visit> visits;         // which are noted by element,
+    std::vector<int32_t> visited;      // and here each once
+
+    void clear() {
+        elements.assign(1, PlainElement{0, 0});
+        accepted.clear();
+        loops_begun.clear();
+        visits.clear();
+        visited.clear();
+    }
+    size_t number() const { return elements.size() + accepted.size() + loops_begun.size() + visits.size(); }
+    size_t bytes() const {
+        return elements.capacity() * sizeof(PlainElement) + (accepted.capacity() + loops_begun.capacity()) * sizeof(Note) +
+               visits.capacity() * sizeof(Visit) + visited.capacity() * 4;
+    }
+};
+
 class TwigJoin {
     const TwigIndex* index = nullptr;
     const FlatAutomaton& flat;
-    const std::vector<PlainElement>* elements = nullptr;
+    const KnownPaths& paths;
+    const PlainNotes* taken = nullptr;
 
     // Lists of elements, by acceptance and by loop.
     struct Listed {
-        int32_t element, previous;
+        int32_t element;               // or ~ of a known path: all elements that have it
+        int32_t previous;
     };
     std::vector<Listed> listed;
     struct Lists {
@@ -83,13 +113,33 @@ class TwigJoin {
 
     // Candidates.
 
-    void list_notes(const std::vector<Note>& notes, Lists& lists) {
-        for (const Note& note : notes) {
-            int32_t& last = lists.last[note.number];
-            if (last == NONE) lists.distinct.push_back(note.number);
-            listed.push_back(Listed{note.element, last});
-            last = int32_t(listed.size()) - 1;
+    void list(Lists& lists, int32_t number, int32_t element) {
+        int32_t& last = lists.last[number];
+        if (last == NONE) lists.distinct.push_back(number);
+        listed.push_back(Listed{element, last});
+        last = int32_t(listed.size()) - 1;
+    }
+
+    void list_notes(Lists& lists, const std::vector<Note>& notes, Span KnownPath::* of_path) {
+        for (const Note& note : notes) list(lists, note.number, note.element);
+        for (const int32_t path : taken->visited) {
+            const Span span = paths.paths[path].*of_path;
+            for (int32_t i = span.begin; i < span.end; ++i) list(lists, paths.numbers[i], ~path);
         }
+    }
+
+    // Calls use(element) for the elements of a list.
+    template <class Use>
+    void each_listed(const Lists& lists, int32_t number, Use&& use) const {
+        for (int32_t i = lists.last[number]; i >= 0; i = listed[i].previous) {
+            if (listed[i].element >= 0) use(listed[i].element);
+            else each_visit(~listed[i].element, use);
+        }
+    }
+
+    template <class Use>
+    void each_visit(int32_t path, Use&& use) const {
+        for (int32_t i = paths.paths[path].visits; i >= 0; i = taken->visits[i].previous) use(taken->visits[i].element);
     }
 
     // Meets the edges of what was accepted, and marks the keys.
@@ -151,7 +201,7 @@ class TwigJoin {
     // Replaces the elements of `climbing`, ascending, by their parents, so many times. Those of different elements may be the
     // same, and are no longer in order.
     void climb(int32_t times) {
-        const PlainElement* const at = elements->data();
+        const PlainElement* const at = taken->elements.data();
         for (int32_t& element : climbing)
             for (int32_t i = 0; i < times; ++i) element = at[element].parent;
         put_in_order(climbing);
@@ -161,11 +211,10 @@ class TwigJoin {
     // Replaces them by all elements above them where a loop began.
     void climb_loop(int32_t loop) {
         above.clear();
-        for (int32_t i = begun.last[loop]; i >= 0; i = listed[i].previous) {
-            const int32_t element = listed[i].element;
+        each_listed(begun, loop, [&](int32_t element) {
             const auto below = std::upper_bound(climbing.begin(), climbing.end(), element);
-            if (below != climbing.end() && *below <= (*elements)[element].last) above.push_back(element);
-        }
+            if (below != climbing.end() && *below <= taken->elements[element].last) above.push_back(element);
+        });
         climbing.swap(above);
         put_in_order(climbing);
     }
@@ -178,8 +227,7 @@ class TwigJoin {
             return;
         }
         climbing.clear();
-        for (int32_t i = accepted.last[flat.acceptance_of[edge]]; i >= 0; i = listed[i].previous)
-            climbing.push_back(listed[i].element);
+        each_listed(accepted, flat.acceptance_of[edge], [&](int32_t element) { climbing.push_back(element); });
         put_in_order(climbing);  // what conditions on text lead to is met when elements end
     }
 
@@ -272,7 +320,7 @@ class TwigJoin {
     static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
     int64_t evaluated = 0;              // candidates since ever
 
-    explicit TwigJoin(const FlatAutomaton& flat) : flat(flat) {}
+    TwigJoin(const FlatAutomaton& flat, const KnownPaths& paths) : flat(flat), paths(paths) {}
 
     void assign(const TwigIndex* of) {
         index = of;
@@ -288,14 +336,13 @@ class TwigJoin {
     }
 
     // Marks the keys of acceptances, and of the twigs that hold.
-    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& accepted_at, const std::vector<Note>& begun_at,
-                Results& results) {
-        elements = &of;
-        list_notes(accepted_at, accepted);
+    void decide(const PlainNotes& notes, Results& results) {
+        taken = &notes;
+        list_notes(accepted, notes.accepted, &KnownPath::acceptances);
         take_accepted(results);
         find_candidates();
         evaluated += int64_t(candidates.size());
-        if (!candidates.empty()) list_notes(begun_at, begun);
+        if (!candidates.empty()) list_notes(begun, notes.loops_begun, &KnownPath::noted_loops);
         look_at_candidates(results);
         forget();
     }
