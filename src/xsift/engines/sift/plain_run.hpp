@@ -24,13 +24,14 @@ namespace xsift::sift {
 
 class PlainRun {
     struct Level {
-        size_t active;                 // where on the stacks the active states of an open element begin,
-        size_t conditional;            // those that conditions lead on from,
-        size_t loops;                  // the loops that became active with it,
-        size_t wide, stars, lists;     // and, if it has children that had to be looked for, where they stand
         uint64_t subjects;             // of its conditions
-        uint64_t path;                 // a hash of the names of the open elements
+        uint64_t path;                 // a hash of the names of the open elements, if its path is not known
+        uint32_t active;               // where on the stacks the active states of an open element begin,
+        uint32_t conditional;          // those that conditions lead on from,
+        uint32_t loops;                // the loops that became active with it,
+        uint32_t wide, stars, lists;   // and, if it has children that had to be looked for, where they stand
         int32_t known;                 // its path; NONE
+        int32_t lead;                  // that by which the paths below are known; NONE
         bool is_on_stack;              // else its active states are those of its path,
         bool has_loops;                // and so are its loops, which are not on the stack yet
         bool has_children;             // that had to be looked for
@@ -62,7 +63,6 @@ class PlainRun {
     };
     std::vector<Asked> asked;          // transitions to be looked through, in flat.transitions
     std::vector<Target> reached;       // by the name at hand
-    std::vector<int32_t> numbers;      // room for what is kept of a path
     std::vector<int32_t> held;         // the conditions at hand, each once
     std::vector<uint64_t> held_at;     // by condition: when it held last
     uint64_t held_round = 0;
@@ -134,7 +134,7 @@ class PlainRun {
             ++idle;
             return;
         }
-        const int32_t path = above.known != NONE ? known.find(above.known, symbol) : NONE;
+        const int32_t path = above.lead != NONE ? known.find(above.lead, symbol) : NONE;
         if (path != NONE) enter_known(path);
         else enter_unknown(symbol);
     }
@@ -154,7 +154,7 @@ class PlainRun {
     void take_conditions(const int32_t* codes, size_t number) {
         if (idle || !levels.back().subjects) return;
         if (!levels.back().is_on_stack && conditional.size() == levels.back().conditional)
-            push(conditional, known.numbers, known.paths[levels.back().known].conditional);
+            push(conditional, known.numbers, known.paths[levels.back().known].conditional());
         ++held_round;
         held.clear();
         for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
@@ -184,7 +184,8 @@ class PlainRun {
     static constexpr int64_t KNOWN_SHARE = 4;  // of the bytes that may be cached, one part in so many is for known paths
 
     Level document_level() const {
-        return Level{0, 0, 0, wide.size(), stars.size(), lists.size(), 0, 0, KnownPaths::FIRST, true, true, false, false};
+        return Level{0, 0, 0, 0, 0, uint32_t(wide.size()), uint32_t(stars.size()), uint32_t(lists.size()),
+                     KnownPaths::FIRST, KnownPaths::FIRST, true, true, false, false};
     }
 
     template <class Item>
@@ -204,19 +205,27 @@ class PlainRun {
             ++idle;
             return;
         }
-        levels.push_back(Level{active.size(), conditional.size(), 0, 0, 0, 0, path.subjects, path.hash, number, false, false,
-                               false, path.is_barren});
+        levels.push_back(Level{path.subjects, 0, uint32_t(active.size()), uint32_t(conditional.size()), 0, 0, 0, 0, number,
+                               path.lead, false, false, false, path.is_barren});
         add_element();
-        const int32_t* const numbers = known.numbers.data();
-        if (path.seen_at != document) {
-            path.seen_at = document;
-            path.visits = NONE;
-            results.mark(numbers + path.keys.begin, numbers + path.keys.end);
-            work.entered += (path.keys.end - path.keys.begin) / KNOWN_AGAIN;
+        if (path.keys_at != path.end && path.seen_at != document) {
+            results.mark(known.numbers.data() + path.keys_at, known.numbers.data() + path.end);
+            work.entered += (path.end - path.keys_at) / KNOWN_AGAIN;
         }
-        if (path.acceptances.is_empty() && path.noted_loops.is_empty()) return;
-        work.entered += (path.acceptances.end - path.acceptances.begin) / KNOWN_AGAIN;
-        if (path.visits == NONE) taken.visited.push_back(number);
+        if (path.noted_loops_at != path.keys_at) note_visit(number, path);
+        path.seen_at = document;
+    }
+
+    // Notes an element for the join. Where only what is above it counts there, one of several children will do.
+    void note_visit(int32_t number, KnownPath& path) {
+        work.entered += (path.keys_at - path.noted_loops_at) / KNOWN_AGAIN;
+        if (path.seen_at != document) path.visits = NONE;
+        if (path.visits == NONE) {
+            taken.visited.push_back(number);
+        } else if (path.noted_loops().is_empty()) {
+            const int32_t before = taken.visits[path.visits].element;
+            if (taken.elements[before].parent == taken.elements[innermost].parent) return;
+        }
         taken.visits.push_back(Visit{innermost, path.visits});
         path.visits = int32_t(taken.visits.size()) - 1;
     }
@@ -226,12 +235,29 @@ class PlainRun {
     void enter_unknown(int32_t symbol) {
         for (; ready < levels.size(); ++ready) open_loops(levels[ready]);
         find_reached(symbol);
-        const int32_t above = levels.back().known;
-        const uint64_t path = mix64(levels.back().path * 31 + uint32_t(symbol) + 1);
+        const int32_t above = levels.back().lead;
+        const uint64_t path_above = above != NONE ? known.names[above].hash : levels.back().path;
+        const uint64_t path = KnownPaths::hash_below(path_above, symbol);
         const bool was_met = look_for_path(path);
         const size_t accepted = taken.accepted.size(), begun = taken.loops_begun.size();
-        levels.push_back(Level{active.size(), conditional.size(), loops.size(), 0, 0, 0, 0, path, NONE, true, true, false, false});
+        levels.push_back(Level{0, path, uint32_t(active.size()), uint32_t(conditional.size()), uint32_t(loops.size()), 0, 0, 0,
+                               NONE, NONE, true, true, false, false});
         add_element();
+        enter_reached();
+        Level& level = levels.back();
+        const bool leads_on = active.size() > level.active || loops.size() > level.loops;
+        level.is_barren = !leads_on && stars.empty() && wide.empty() && lists.empty();
+        if (!leads_on) level.path = KnownPaths::rest_hash(path_above);
+        work.new_paths += !was_met && !reached.empty();
+        if (was_met && above != NONE && !known.is_full()) {
+            level.known = reached.empty() ? known.rest_of(above, level.is_barren) : keep_path(path, accepted, begun);
+            known.put(above, symbol, level.known);
+            if (!leads_on) known.paths[level.known].lead = known.rest_of(above, level.is_barren);
+            level.lead = known.paths[level.known].lead;
+        }
+    }
+
+    void enter_reached() {
         work.entered += int64_t(reached.size());
         active.reserve(active.size() + reached.size());
         for (size_t i = 0; i < reached.size(); ++i) {
@@ -239,53 +265,48 @@ class PlainRun {
                 __builtin_prefetch(&flat.states[reached[i + AHEAD].number()]);
             arrive(reached[i]);
         }
-        Level& level = levels.back();
-        level.is_barren = active.size() == level.active && loops.size() == level.loops && stars.empty() && wide.empty() &&
-                          lists.empty();
-        if (was_met && above != NONE && !known.is_full()) level.known = keep_path(above, symbol, accepted, begun);
     }
 
     // Keeps what the path of the innermost element led to. What was noted for it begins at these places.
-    int32_t keep_path(int32_t above, int32_t symbol, size_t accepted, size_t begun) {
+    int32_t keep_path(uint64_t hash, size_t accepted, size_t begun) {
         const Level& level = levels.back();
+        std::vector<int32_t>& numbers = known.numbers;
         KnownPath path{};
-        path.hash = level.path;
         path.subjects = level.subjects;
         path.seen_at = document;
-        path.visits = NONE;
-        path.is_barren = level.is_barren;
-        path.active = known.keep(active.data() + level.active, active.data() + active.size());
-        path.conditional = known.keep(conditional.data() + level.conditional, conditional.data() + conditional.size());
-        path.loops = known.keep(loops.data() + level.loops, loops.data() + loops.size());
-        path.noted_loops = keep_numbers(taken.loops_begun, begun);
-        path.acceptances = keep_numbers(taken.accepted, accepted);
-        numbers.clear();
+        path.visits = path.lead = NONE;
+        path.active = Span{int32_t(known.active.size()), int32_t(known.active.size() + active.size() - level.active)};
+        known.active.insert(known.active.end(), active.begin() + level.active, active.end());
+        path.conditional_at = int32_t(numbers.size());
+        numbers.insert(numbers.end(), conditional.begin() + level.conditional, conditional.end());
+        path.loops_at = int32_t(numbers.size());
+        numbers.insert(numbers.end(), loops.begin() + level.loops, loops.end());
+        path.noted_loops_at = int32_t(numbers.size());
+        for (size_t i = begun; i < taken.loops_begun.size(); ++i) numbers.push_back(taken.loops_begun[i].number);
+        path.acceptances_at = int32_t(numbers.size());
+        for (size_t i = accepted; i < taken.accepted.size(); ++i) numbers.push_back(taken.accepted[i].number);
+        path.keys_at = int32_t(numbers.size());
         for (const Target target : reached) {
             const Target accepts = target.is_state() ? flat.states[target.number()].accepts : target;
             if (accepts.exists() && accepts.is_key()) numbers.push_back(accepts.accepted());
         }
-        path.keys = known.keep(numbers.data(), numbers.data() + numbers.size());
-        path.is_dead = path.is_barren && !path.subjects && path.noted_loops.is_empty() && path.acceptances.is_empty() &&
-                       path.keys.is_empty();
-        return known.add(above, symbol, path);
-    }
-
-    Span keep_numbers(const std::vector<Note>& notes, size_t first) {
-        numbers.clear();
-        for (size_t i = first; i < notes.size(); ++i) numbers.push_back(notes[i].number);
-        return known.keep(numbers.data(), numbers.data() + numbers.size());
+        path.end = int32_t(numbers.size());
+        path.is_barren = level.is_barren;
+        path.is_dead = level.is_barren && path.conditional_at == path.end;
+        return known.add(path, hash);
     }
 
     // The innermost element is not like others of its path any more: a condition leads to more states.
     void leave_path() {
         Level& level = levels.back();
+        level.is_barren = false;
         if (level.known == NONE) return;
         if (!level.is_on_stack) push(active, known.active, known.paths[level.known].active);
         for (; ready + 1 < levels.size(); ++ready) open_loops(levels[ready]);
         take_loops(level);
         level.is_on_stack = true;
-        level.is_barren = false;
-        level.known = NONE;
+        level.path = known.names[level.lead].hash;
+        level.known = level.lead = NONE;
     }
 
     // Finds the states that a name leads to. Those that have to be looked up are asked for first.
@@ -355,7 +376,7 @@ class PlainRun {
         if (level.has_loops) return;
         level.has_loops = true;
         level.loops = loops.size();
-        push(loops, known.numbers, known.paths[level.known].loops);
+        push(loops, known.numbers, known.paths[level.known].loops());
         for (size_t i = level.loops; i < loops.size(); ++i) is_looping[loops[i]] = 1;
     }
 
@@ -429,10 +450,9 @@ class PlainRun {
 
     // Whether a path was met before.
     bool look_for_path(uint64_t path) {
-        uint32_t& place = paths[path & (PATHS - 1)];
+        uint32_t& place = paths[path >> 1 & (PATHS - 1)];
         if (place == uint32_t(path >> 32)) return true;
         place = uint32_t(path >> 32);
-        ++work.new_paths;
         return false;
     }
 };

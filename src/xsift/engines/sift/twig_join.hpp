@@ -120,10 +120,10 @@ class TwigJoin {
         last = int32_t(listed.size()) - 1;
     }
 
-    void list_notes(Lists& lists, const std::vector<Note>& notes, Span KnownPath::* of_path) {
+    void list_notes(Lists& lists, const std::vector<Note>& notes, Span (KnownPath::*of_path)() const) {
         for (const Note& note : notes) list(lists, note.number, note.element);
         for (const int32_t path : taken->visited) {
-            const Span span = paths.paths[path].*of_path;
+            const Span span = (paths.paths[path].*of_path)();
             for (int32_t i = span.begin; i < span.end; ++i) list(lists, paths.numbers[i], ~path);
         }
     }
