@@ -169,7 +169,9 @@ class PlainRun {
     void end_document() {
         idle = 0;
         while (levels.size() > 1) end_tag();
-        if (!taken.accepted.empty() || !taken.visits.empty()) join.decide(taken, results);
+        if (taken.accepted.empty() && taken.visits.empty()) return;
+        join.decide(taken, results);
+        work.joined = join.work;
     }
 
     size_t bytes() const {

@@ -32,7 +32,7 @@ class Run : public Guide {
     std::vector<int32_t> taken;        // its events, if it is
     const size_t most_notes;           // with more a plain run is given up
     size_t look_at = 0;                // notes, after which it is looked again if that pays
-    int64_t codes_taken = 0, made_before = 0;
+    int64_t codes_taken = 0;
     bool decided = false;              // nothing that follows in the document matters
     bool unfinished = false;           // a document was begun and its matches were not collected: it broke off
 
@@ -93,18 +93,15 @@ class Run : public Guide {
             plain.end_document();
             way.was_plain(plain.work);
         } else {
-            way.was_remembered(codes_taken / 2, made() - made_before, remembering.plain_guess());
+            way.was_remembered(codes_taken / 2, remembering.making());
         }
         results.take([&](const int32_t* begin, const int32_t* end) { keys.insert(keys.end(), begin, end); });
         unfinished = false;
     }
 
    private:
-    int64_t made() const { return remembering.states_made() + remembering.configurations_made(); }
-
     void begin_remembering() {
         is_plain = false;
-        made_before = made();
         remembering.begin();
     }
 

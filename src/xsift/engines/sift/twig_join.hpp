@@ -318,7 +318,9 @@ class TwigJoin {
 
    public:
     static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
+    static constexpr int64_t CANDIDATE = 4;  // one is as much work as so many states that are entered
     int64_t evaluated = 0;              // candidates since ever
+    int64_t work = 0;                   // in the last document, in states that are entered
 
     TwigJoin(const FlatAutomaton& flat, const KnownPaths& paths) : flat(flat), paths(paths) {}
 
@@ -342,6 +344,7 @@ class TwigJoin {
         take_accepted(results);
         find_candidates();
         evaluated += int64_t(candidates.size());
+        work = int64_t(listed.size() + met_edges.size()) / 2 + CANDIDATE * int64_t(candidates.size());
         if (!candidates.empty()) list_notes(begun, notes.loops_begun, &KnownPath::noted_loops);
         look_at_candidates(results);
         forget();
