@@ -27,6 +27,7 @@ struct Active {
 // A part of a list.
 struct Span {
     int32_t begin, end;
+    int32_t size() const { return end - begin; }
     bool is_empty() const { return begin == end; }
 };
 

@@ -72,6 +72,8 @@ class PlainRun {
     static constexpr size_t PATHS = size_t(1) << 15;
     std::vector<uint32_t> paths;
     int64_t entered_before = 0;        // states, in documents before this one
+    static constexpr int64_t RARELY = 4;
+    bool keeps_at_once = false;        // paths that were not met before are kept: for they are few
 
    public:
     PlainWork work;                    // in this document
@@ -116,6 +118,7 @@ class PlainRun {
         innermost = 0;
         ++document;
         entered_before += work.entered;
+        keeps_at_once = work.new_paths * RARELY < work.elements;
         work = PlainWork();
         enter(0);
     }
@@ -251,7 +254,7 @@ class PlainRun {
         level.is_barren = !leads_on && stars.empty() && wide.empty() && lists.empty();
         if (!leads_on) level.path = KnownPaths::rest_hash(path_above);
         work.new_paths += !was_met && !reached.empty();
-        if (was_met && above != NONE && !known.is_full()) {
+        if ((was_met || keeps_at_once) && above != NONE && !known.is_full()) {
             level.known = reached.empty() ? known.rest_of(above, level.is_barren) : keep_path(path, accepted, begun);
             known.put(above, symbol, level.known);
             if (!leads_on) known.paths[level.known].lead = known.rest_of(above, level.is_barren);

@@ -68,7 +68,8 @@ class TwigJoin {
         int32_t element;               // or ~ of a known path: all elements that have it
         int32_t previous;
     };
-    std::vector<Listed> listed;
+    std::vector<Listed> listed;        // has room for all
+    size_t listed_end = 0;             // so many there are
     struct Lists {
         std::vector<int32_t> last;     // in `listed`, or NONE
         std::vector<int32_t> distinct; // those that there are
@@ -116,11 +117,14 @@ class TwigJoin {
     void list(Lists& lists, int32_t number, int32_t element) {
         int32_t& last = lists.last[number];
         if (last == NONE) lists.distinct.push_back(number);
-        listed.push_back(Listed{element, last});
-        last = int32_t(listed.size()) - 1;
+        listed[listed_end] = Listed{element, last};
+        last = int32_t(listed_end++);
     }
 
     void list_notes(Lists& lists, const std::vector<Note>& notes, Span (KnownPath::*of_path)() const) {
+        size_t number = notes.size();
+        for (const int32_t path : taken->visited) number += size_t((paths.paths[path].*of_path)().size());
+        if (listed.size() < listed_end + number) listed.resize(listed_end + number);
         for (const Note& note : notes) list(lists, note.number, note.element);
         for (const int32_t path : taken->visited) {
             const Span span = (paths.paths[path].*of_path)();
@@ -260,10 +264,41 @@ class TwigJoin {
         return false;
     }
 
+    // The outermost element above another where a loop began; or NONE.
+    int32_t outermost_above(int32_t element, int32_t loop) const {
+        int32_t outermost = element;
+        each_listed(begun, loop, [&](int32_t at) {
+            if (at < outermost && element <= taken->elements[at].last) outermost = at;
+        });
+        return outermost < element ? outermost : NONE;
+    }
+
+    // A branch point below which an edge is: that of some element, outermost if there are several. NONE if it is one of a sub.
+    int32_t glance(int32_t edge) const {
+        if (flat.acceptance_of[edge] == NONE) return NONE;
+        int32_t element = listed[accepted.last[flat.acceptance_of[edge]]].element;
+        if (element < 0) element = taken->visits[paths.paths[~element].visits].element;
+        for (int32_t i = flat.climbs_of[edge]; i < flat.climbs_of[edge + 1] && element != NONE; ++i) {
+            for (int32_t j = flat.climbs[i].parents; j > 0; --j) element = taken->elements[element].parent;
+            if (flat.climbs[i].loop != NONE) element = outermost_above(element, flat.climbs[i].loop);
+        }
+        return element;
+    }
+
+    // Whether the edges of a node are below one branch point at a glance: as often as not there is only one.
+    bool is_seen_to_hold(const Node& node, const int32_t* edge) const {
+        const int32_t element = glance(edge[0]);
+        if (element == NONE) return false;
+        for (int32_t i = 1; i < node.edge_count; ++i)
+            if (glance(edge[i]) != element) return false;
+        return true;
+    }
+
     // Whether a node holds for some element.
     bool has_witness(int32_t number) {
         const Node& node = index->nodes[number];
         const int32_t* const edge = index->edge_pool.data() + node.edges;
+        if (is_seen_to_hold(node, edge)) return true;
         for (int32_t i = 0; i < node.edge_count; ++i)
             if (reached_by(edge[i]).is_empty()) return false;
         if (node.edge_count == 1) return true;
@@ -312,7 +347,7 @@ class TwigJoin {
         met_edges.clear();
         candidates.clear();
         known.clear();
-        listed.clear();
+        listed_end = 0;
         pool.clear();
     }
 
@@ -344,7 +379,7 @@ class TwigJoin {
         take_accepted(results);
         find_candidates();
         evaluated += int64_t(candidates.size());
-        work = int64_t(listed.size() + met_edges.size()) / 2 + CANDIDATE * int64_t(candidates.size());
+        work = int64_t(listed_end + met_edges.size()) / 2 + CANDIDATE * int64_t(candidates.size());
         if (!candidates.empty()) list_notes(begun, notes.loops_begun, &KnownPath::noted_loops);
         look_at_candidates(results);
         forget();

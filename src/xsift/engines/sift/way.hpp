@@ -85,8 +85,8 @@ class Way {
         if (wanted != AUTO) return;
         const int64_t things = made_by_now.things - making.things;
         making = made_by_now;
-        // By what was made, this is what it would be to take elements plainly.
-        if (!is_known) recent = PlainWork{making.paths, making.members, 0, 0};
+        // By what was made, this is what it would be to take elements plainly, if half of it comes with known paths.
+        if (!is_known) recent = PlainWork{making.paths, making.members / 2, 0, 0};
         spent = std::max<int64_t>(0, spent + cost_of(things) - gain_by(elements));
         plain = spent > bearable();
     }
