@@ -262,7 +262,7 @@ class PlainRun {
         }
     }
 
-    void enter_reached() {
+    [[gnu::flatten]] void enter_reached() {
         work.entered += int64_t(reached.size());
         active.reserve(active.size() + reached.size());
         for (size_t i = 0; i < reached.size(); ++i) {
