@@ -29,12 +29,12 @@ class PlainRun {
         uint32_t active;               // where on the stacks the active states of an open element begin,
         uint32_t conditional;          // those that conditions lead on from,
         uint32_t loops;                // the loops that became active with it,
-        uint32_t wide, stars, lists;   // and, if it has children that had to be looked for, where they stand
+        uint32_t wide, stars, lists;   // and where the lists that these lead to begin
         int32_t known;                 // its path; NONE
         int32_t lead;                  // that by which the paths below are known; NONE
         bool is_on_stack;              // else its active states are those of its path,
         bool has_loops;                // and so are its loops, which are not on the stack yet
-        bool has_children;             // that had to be looked for
+        bool is_open;                  // its loops are on those lists
         bool is_barren;                // names lead nowhere from it, nor from what is below
     };
 
@@ -47,7 +47,7 @@ class PlainRun {
     std::vector<int32_t> conditional;  // in flat.conditions
     std::vector<int32_t> loops;
     std::vector<Level> levels;         // the document's first
-    size_t ready = 0;                  // of so many outermost ones the loops are in the lists that follow
+    size_t ready = 0;                  // so many outermost ones are open
     size_t idle = 0;                   // elements that are open below them, which nothing leads to
     std::vector<uint8_t> is_looping;   // by loop: it is in `loops`
     // Where loops that are active lead to:
@@ -72,8 +72,8 @@ class PlainRun {
     static constexpr size_t PATHS = size_t(1) << 15;
     std::vector<uint32_t> paths;
     int64_t entered_before = 0;        // states, in documents before this one
-    static constexpr int64_t RARELY = 4;
-    bool keeps_at_once = false;        // paths that were not met before are kept: for they are few
+    static constexpr int64_t RARELY = 4;  // fewer than one element in so many has a new path
+    bool keeps_at_once = false;        // then such paths are kept when they are met first
 
    public:
     PlainWork work;                    // in this document
@@ -128,7 +128,7 @@ class PlainRun {
 
     uint64_t subjects() const { return idle ? 0 : levels.back().subjects; }
     size_t depth() const { return levels.size() - 1; }
-    size_t notes() const { return taken.number(); }
+    size_t notes() const { return size_t(work.elements) + taken.number(); }
 
     void start_tag(int32_t symbol) {
         ++work.elements;
@@ -215,7 +215,7 @@ class PlainRun {
         add_element();
         if (path.keys_at != path.end && path.seen_at != document) {
             results.mark(known.numbers.data() + path.keys_at, known.numbers.data() + path.end);
-            work.entered += (path.end - path.keys_at) / KNOWN_AGAIN;
+            work.known += path.keys().size();
         }
         if (path.noted_loops_at != path.keys_at) note_visit(number, path);
         path.seen_at = document;
@@ -223,7 +223,7 @@ class PlainRun {
 
     // Notes an element for the join. Where only what is above it counts there, one of several children will do.
     void note_visit(int32_t number, KnownPath& path) {
-        work.entered += (path.keys_at - path.noted_loops_at) / KNOWN_AGAIN;
+        work.known += path.acceptances().size();
         if (path.seen_at != document) path.visits = NONE;
         if (path.visits == NONE) {
             taken.visited.push_back(number);
@@ -234,7 +234,6 @@ class PlainRun {
         taken.visits.push_back(Visit{innermost, path.visits});
         path.visits = int32_t(taken.visits.size()) - 1;
     }
-    static constexpr int32_t KNOWN_AGAIN = 8;  // what is known is as much work as to enter one in so many states
 
     // An element starts whose path is not.
     void enter_unknown(int32_t symbol) {
@@ -388,7 +387,7 @@ class PlainRun {
     // An element has a child that must be looked for.
     void open_loops(Level& level) {
         take_loops(level);
-        level.has_children = true;
+        level.is_open = true;
         level.wide = wide.size();
         level.stars = stars.size();
         level.lists = lists.size();
@@ -417,7 +416,7 @@ class PlainRun {
     }
 
     void close_loops(const Level& level) {
-        if (level.has_children) {
+        if (level.is_open) {
             wide.resize(level.wide);
             stars.resize(level.stars);
             for (; lists.size() > level.lists; lists.pop_back()) waiting[lists.back()].pop_back();

@@ -50,7 +50,7 @@ struct PlainNotes {
         visits.clear();
         visited.clear();
     }
-    size_t number() const { return elements.size() + accepted.size() + loops_begun.size() + visits.size(); }
+    size_t number() const { return accepted.size() + loops_begun.size() + visits.size(); }  // beside elements
     size_t bytes() const {
         return elements.capacity() * sizeof(PlainElement) + (accepted.capacity() + loops_begun.capacity()) * sizeof(Note) +
                visits.capacity() * sizeof(Visit) + visited.capacity() * 4;

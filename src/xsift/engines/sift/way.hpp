@@ -19,10 +19,11 @@ namespace xsift::sift {
 // What happened in a plain run of a document, or of a part of it.
 struct PlainWork {
     int64_t elements = 0, entered = 0, new_paths = 0;
+    int64_t known = 0;                // what was accepted by paths that are known
     int64_t joined = 0;               // what the join looked at
 
     // In units of work.
-    int64_t cost() const { return (entered + joined) / 2 + elements; }
+    int64_t cost() const { return (entered + joined) / 2 + known / 16 + elements; }
 };
 
 // What was made by remembering, since ever.
@@ -86,7 +87,7 @@ class Way {
         const int64_t things = made_by_now.things - making.things;
         making = made_by_now;
         // By what was made, this is what it would be to take elements plainly, if half of it comes with known paths.
-        if (!is_known) recent = PlainWork{making.paths, making.members / 2, 0, 0};
+        if (!is_known) recent = PlainWork{making.paths, making.members / 2};
         spent = std::max<int64_t>(0, spent + cost_of(things) - gain_by(elements));
         plain = spent > bearable();
     }
@@ -97,6 +98,7 @@ class Way {
         is_known = true;
         recent.elements += WINDOW * work.elements - recent.elements / WINDOW;
         recent.entered += WINDOW * work.entered - recent.entered / WINDOW;
+        recent.known += WINDOW * work.known - recent.known / WINDOW;
         recent.joined += WINDOW * work.joined - recent.joined / WINDOW;
         recent.new_paths += WINDOW * work.new_paths - recent.new_paths / WINDOW;
         spent -= std::min(spent, work.cost() / SHARE);
