@@ -5,7 +5,7 @@
 // branches, costs more, the more states stand in each. So remembering pays where many states are active and documents
 // lead to little that is new. That is kept account of, in units of work: what was made is spent, what is met again is
 // gained. Documents are taken plainly when more is spent than would be gained again in so many elements as are worth
-// waiting for, and more than a few milliseconds. Then the debt is paid off by a share of the work that is done: so
+// waiting for, and more than a millisecond or so. Then the debt is paid off by a share of the work that is done: so
 // whatever documents do, what is made in vain costs no more than that share.
 //
 // In a plain run nothing is made, but paths are counted that were not met before: for what stands below the same names
@@ -41,7 +41,7 @@ class Way {
     // Measured (docs/engines.md): a unit is about 35 ns. To make a thing takes 0.7 µs, and for each state in it 17 ns.
     static constexpr int64_t MADE = 20, MOST_MADE = 100, MEMBERS = 2, AGAIN = 8;
     static constexpr int64_t PATIENCE = 25000;       // elements
-    static constexpr int64_t LITTLE = 150000;        // units: 5 ms
+    static constexpr int64_t LITTLE = 40000;         // units: more than a millisecond
     static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many
     static constexpr int64_t WINDOW = 32;            // documents that are kept in mind
 
