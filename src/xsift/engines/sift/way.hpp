@@ -6,7 +6,7 @@
 // lead to little that is new. That is kept account of, in units of work: what was made is spent, what is met again is
 // gained. Documents are taken plainly when more is spent than would be gained again in so many elements as are worth
 // waiting for, and more than a millisecond or so. Then the debt is paid off by a share of the work that is done: so
-// whatever documents do, what is made in vain costs no more than that share.
+// whatever documents do, what is made in vain costs no more than that share. It is larger where little is new.
 //
 // In a plain run nothing is made, but paths are counted that were not met before: for what stands below the same names
 // is the same. When these are so few that remembering would pay, it is tried again.
@@ -40,9 +40,10 @@ class Way {
    private:
     // Measured (docs/engines.md): a unit is about 35 ns. To make a thing takes 0.7 µs, and for each state in it 17 ns.
     static constexpr int64_t MADE = 20, MOST_MADE = 100, MEMBERS = 2, AGAIN = 8;
-    static constexpr int64_t PATIENCE = 25000;       // elements
+    static constexpr int64_t PATIENCE = 25000, MUCH_PATIENCE = 4 * PATIENCE;  // elements
     static constexpr int64_t LITTLE = 40000;         // units: more than a millisecond
-    static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many
+    static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many;
+    static constexpr int64_t LARGE_SHARE = 2;        // and of those that it would have paid to remember, as far as is known
     static constexpr int64_t WINDOW = 32;            // documents that are kept in mind
 
     const int32_t wanted;
@@ -54,7 +55,10 @@ class Way {
 
     static int64_t gain(const PlainWork& work) { return std::max(work.cost() / 4, work.cost() - AGAIN * work.elements); }
     int64_t gain_by(int64_t elements) const { return gain(recent) * elements / std::max<int64_t>(1, recent.elements); }
-    int64_t bearable() const { return std::max(LITTLE, gain_by(PATIENCE)); }
+    int64_t bearable() const { return std::max(LITTLE, gain_by(is_repeating() ? MUCH_PATIENCE : PATIENCE)); }
+
+    // Whether plain runs met so little that is new that documents seem to come again.
+    bool is_repeating() const { return is_known && cost_of_paths(recent.new_paths) < gain(recent) / 4; }
 
     // What it costs to make so many things.
     int64_t cost_of(int64_t things) const {
@@ -101,7 +105,8 @@ class Way {
         recent.known += WINDOW * work.known - recent.known / WINDOW;
         recent.joined += WINDOW * work.joined - recent.joined / WINDOW;
         recent.new_paths += WINDOW * work.new_paths - recent.new_paths / WINDOW;
-        spent -= std::min(spent, work.cost() / SHARE);
+        spent = std::min(spent, bearable());  // what it is worth to wait for may have been guessed too high
+        spent -= std::min(spent, work.cost() / (cost_of_paths(work.new_paths) > gain(work) ? SHARE : LARGE_SHARE));
         plain = pays(recent) || spent > bearable() * 3 / 4;
     }
 };
