@@ -1,4 +1,4 @@
-// FlatAutomaton: the automaton laid out for a run that remembers nothing (plain_run.hpp).
+// FlatAutomaton: the automaton laid out for a run that makes no states (plain_run.hpp).
 //
 // Such a run comes to very many states, and its time is that of fetching them. So:
 //
