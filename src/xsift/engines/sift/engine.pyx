@@ -176,7 +176,7 @@ cdef class Sift(Engine):
     paper = "xsift's own; takes an idea from each of the papers"
     takes = "every pattern, ordered or not"
     wins = "documents of a kind that it has seen before, and large sets; what engine=\"auto\" picks"
-    caveat = "a cache, bounded by cache_bytes a thread; where no two documents have a path alike they cost what they cost in yfilter"
+    caveat = "a cache, bounded by cache_bytes a thread; where documents have no paths in common it costs what yfilter does"
     options = {"cache_bytes": (DEFAULT_CACHE_BYTES,), "remember": ("auto", "always", "never")}
     counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked",
                      "documents not remembered", "states entered in them")
