@@ -6,10 +6,11 @@
 // lead to little that is new. That is kept account of, in units of work: what was made is spent, what is met again is
 // gained. Documents are taken plainly when more is spent than would be gained again in so many elements as are worth
 // waiting for, and more than a millisecond or so. Then the debt is paid off by a share of the work that is done: so
-// whatever documents do, what is made in vain costs no more than that share. It is larger where little is new.
+// whatever documents do, what is made in vain costs no more than that share.
 //
 // In a plain run nothing is made, but paths are counted that were not met before: for what stands below the same names
-// is the same. When these are so few that remembering would pay, it is tried again.
+// is the same. When these are so few that remembering would pay, it is tried again; with more patience where documents
+// come again and again.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -40,25 +41,29 @@ class Way {
    private:
     // Measured (docs/engines.md): a unit is about 35 ns. To make a thing takes 0.7 µs, and for each state in it 17 ns.
     static constexpr int64_t MADE = 20, MOST_MADE = 100, MEMBERS = 2, AGAIN = 8;
-    static constexpr int64_t PATIENCE = 25000, MUCH_PATIENCE = 4 * PATIENCE;  // elements
+    static constexpr int64_t PATIENCE = 25000, MUCH_PATIENCE = 16 * PATIENCE;  // elements
     static constexpr int64_t LITTLE = 40000;         // units: more than a millisecond
-    static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many;
-    static constexpr int64_t LARGE_SHARE = 2;        // and of those that it would have paid to remember, as far as is known
-    static constexpr int64_t WINDOW = 32;            // documents that are kept in mind
+    static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many
+    static constexpr int64_t WINDOW = 128;           // documents that are kept in mind,
+    static constexpr int64_t FEW = 32;               // and of which it is known if they came again
 
     const int32_t wanted;
     bool plain;
     int64_t spent = 0;
     Making making;
     PlainWork recent;                                // times WINDOW, the older the less
+    int64_t again = 0;                               // those that came again, times FEW, likewise
     bool is_known = false;                           // else nothing was taken plainly yet, and it is a guess
 
-    static int64_t gain(const PlainWork& work) { return std::max(work.cost() / 4, work.cost() - AGAIN * work.elements); }
+    // What would be gained by remembering it. Deciding what branches lead to is work then, too.
+    static int64_t gain(const PlainWork& work) {
+        return std::max(work.cost() / 4, work.cost() - AGAIN * work.elements - work.joined / 4);
+    }
     int64_t gain_by(int64_t elements) const { return gain(recent) * elements / std::max<int64_t>(1, recent.elements); }
     int64_t bearable() const { return std::max(LITTLE, gain_by(is_repeating() ? MUCH_PATIENCE : PATIENCE)); }
 
-    // Whether plain runs met so little that is new that documents seem to come again.
-    bool is_repeating() const { return is_known && cost_of_paths(recent.new_paths) < gain(recent) / 4; }
+    bool is_repeating() const { return again > FEW * FEW / 2; }
+    void count(bool came_again) { again += FEW * came_again - again / FEW; }
 
     // What it costs to make so many things.
     int64_t cost_of(int64_t things) const {
@@ -77,6 +82,7 @@ class Way {
         plain = wanted == ALWAYS_PLAIN;
         spent = 0;
         recent = PlainWork();
+        again = 0;
         is_known = false;
     }
 
@@ -85,9 +91,13 @@ class Way {
         return wanted == ALWAYS_PLAIN || cost_of_paths(work.new_paths) > gain(work);
     }
 
-    // So many elements were remembered, and so much was made by now.
-    void was_remembered(int64_t elements, const Making& made_by_now) {
+    // Whether it matters if the document that is remembered came again: patience hangs on it.
+    bool watches() const { return spent > 0 && is_repeating(); }
+
+    // So many elements were remembered, and so much was made by now. If this was watched, the document came again, or did not.
+    void was_remembered(int64_t elements, const Making& made_by_now, bool is_watched, bool came_again) {
         if (wanted != AUTO) return;
+        if (is_watched) count(came_again);
         const int64_t things = made_by_now.things - making.things;
         making = made_by_now;
         // By what was made, this is what it would be to take elements plainly, if half of it comes with known paths.
@@ -96,18 +106,20 @@ class Way {
         plain = spent > bearable();
     }
 
-    void was_plain(const PlainWork& work) {
+    // A document was taken plainly, which may have come more than once before.
+    void was_plain(const PlainWork& work, bool came_again) {
         if (wanted != AUTO) return;
         if (!is_known) recent = PlainWork();
         is_known = true;
         recent.elements += WINDOW * work.elements - recent.elements / WINDOW;
         recent.entered += WINDOW * work.entered - recent.entered / WINDOW;
+        count(came_again);
         recent.known += WINDOW * work.known - recent.known / WINDOW;
         recent.joined += WINDOW * work.joined - recent.joined / WINDOW;
         recent.new_paths += WINDOW * work.new_paths - recent.new_paths / WINDOW;
         spent = std::min(spent, bearable());  // what it is worth to wait for may have been guessed too high
-        spent -= std::min(spent, work.cost() / (cost_of_paths(work.new_paths) > gain(work) ? SHARE : LARGE_SHARE));
-        plain = pays(recent) || spent > bearable() * 3 / 4;
+        spent -= std::min(spent, work.cost() / SHARE);
+        plain = (pays(recent) && !is_repeating()) || spent > bearable() * 3 / 4;
     }
 };
 
