@@ -59,7 +59,9 @@ class Way {
     static int64_t gain(const PlainWork& work) {
         return std::max(work.cost() / 4, work.cost() - AGAIN * work.elements - work.joined / 4);
     }
-    int64_t gain_by(int64_t elements) const { return gain(recent) * elements / std::max<int64_t>(1, recent.elements); }
+    int64_t gain_by(int64_t elements) const {
+        return int64_t(double(gain(recent)) * double(elements) / double(std::max<int64_t>(1, recent.elements)));
+    }
     int64_t bearable() const { return std::max(LITTLE, gain_by(is_repeating() ? MUCH_PATIENCE : PATIENCE)); }
 
     bool is_repeating() const { return again > FEW * FEW / 2; }
