@@ -206,6 +206,48 @@ def test_documents_that_repeat_are_remembered_again() -> None:
     assert again < 1500
 
 
+@pytest.mark.parametrize("cache_bytes", [1 << 12, 1 << 15, 1 << 27])
+def test_paths_that_are_known_are_not_entered_again(cache_bytes: int) -> None:
+    """Not even where a condition holds at one element of a path, and not at another; and answers stay as they are."""
+    symbols = Symbols()
+    for seed in range(12):
+        rng = random.Random(seed)
+        plain, other = Sift(remember="never", cache_bytes=cache_bytes), Sift(remember="always")
+        for _ in range(60):
+            pattern = random_twig(rng).pattern(symbols)
+            assert plain.add(pattern) == other.add(pattern)
+        documents = [random_element(rng, size=rng.choice((5, 40, 150))).document(symbols) for _ in range(8)]
+        entered = []
+        for _ in range(4):
+            before = plain.counters()["states entered in them"]
+            for document in rng.sample(documents, len(documents)):
+                assert plain.match(document).tolist() == other.match(document).tolist()
+            entered.append(plain.counters()["states entered in them"] - before)
+        assert cache_bytes < 1 << 27 or entered[-1] < entered[0]
+
+
+def test_elements_that_nothing_leads_to_are_not_looked_at() -> None:
+    """Below a name that leads nowhere; but conditions may lead on from it, and what is `//` above it does."""
+    symbols = Symbols()
+    texts = ["/a/b/c", "/a/d[@x]/c", "/a/e//c", "/a[b/f][.//g]"]
+    for remember in ("never", "always"):
+        engine = Sift(remember=remember)
+        keys = {engine.add(pattern): text for text in texts for pattern in patterns(text, symbols)}
+        c, lost = Element("c"), Element("z", children=[Element("z", ["x"], [Element("c")]), Element("b")])
+        found = [
+            {keys[key] for key in engine.match(document.document(symbols)).tolist()}
+            for document in (
+                Element("a", children=[lost, Element("d", children=[c]), lost, Element("b", children=[lost])]),
+                Element("a", children=[lost, Element("d", ["x"], [lost, c]), Element("d", children=[c])]),
+                Element("a", children=[Element("e", children=[lost]), Element("b", children=[lost, c])]),
+                Element("a", children=[Element("b", children=[Element("f")]), Element("z", children=[Element("g")])]),
+                Element("z", children=[Element("a", children=[Element("b", children=[c])])]),
+            )
+            * 3
+        ]
+        assert found == [set(), {texts[1]}, {texts[0], texts[2]}, {texts[3]}, set()] * 3
+
+
 def test_a_long_document_that_is_like_itself_is_remembered() -> None:
     """A plain run of it is given up, and what it took is taken again the other way."""
     symbols = Symbols()

@@ -61,6 +61,7 @@ struct Config {
     int32_t few_count;               // keys that it accepts, if they are few:
     int32_t few[FEW];
     int32_t keys;                    // else the yield of them, or NONE
+    int32_t last_name, last_target;  // the name that came last, and where it leads; NONE: siblings are often alike
 
     // Whether there is anything to be done after it was entered.
     bool stays() const { return names || subjects || branch_count; }
@@ -105,14 +106,19 @@ class Configurations {
         by_hash.clear();
         list.clear();
         configs.push_back(Config{});
+        configs[DEAD].last_name = NONE;
         threads_of.push_back(ConfigThreads{0, 0, 0, 0, NONE});
         begin_at(dfa.first);
     }
 
     // The configuration after a start tag.
     int32_t next(int32_t config, int32_t symbol) {
+        if (configs[config].last_name == symbol) return configs[config].last_target;
         const int32_t known = transitions.get(pack(config, symbol), NONE);
-        return known >= 0 ? known : make(config, symbol);
+        const int32_t target = known >= 0 ? known : make(config, symbol);
+        configs[config].last_name = symbol;
+        configs[config].last_target = target;
+        return target;
     }
 
     // The same after a name that is not among those that lead on.
@@ -381,7 +387,7 @@ class Configurations {
     Config summary() {
         Config made{};
         made.otherwise = UNKNOWN;
-        made.keys = NONE;
+        made.keys = made.last_name = NONE;
         made.branches = int32_t(branchings.size());
         made.branch_count = int32_t(made_branchings.size());
         const int32_t shift = int32_t(owners.size());

@@ -9,8 +9,9 @@ element before it looks at a value (document/guide.hpp). (4) When a branch point
 patterns; small sets of that are remembered with their outcome (branch_sets.hpp), large ones looked through without a branch
 (decider.hpp). (5) Results are bits, set in any order and read in ascending order. (6) When every pattern has matched, or the
 root's name leads nowhere, the rest of the document is not looked at. (7) What is made for a document and never met again is
-made in vain. Where documents lead to much that is new, they are taken another way, which makes nothing: the automaton as it
-is, with scopes left out, and a join of branches at the end (plain_run.hpp).
+made in vain. Where documents lead to much that is new, they are taken another way, which makes no states: the automaton as
+it is, with scopes left out, and a join of branches at the end (plain_run.hpp). The states that a path of names leads to are
+kept as a list, for most paths were met before, however new the document (known_paths.hpp).
 
     automaton.hpp        Automaton: all paths, prefixes shared; conditions and scopes are transitions too
     twig_index.hpp       TwigIndex: patterns as paths, nodes and edges; adding and removing them
@@ -27,7 +28,8 @@ is, with scopes left out, and a join of branches at the end (plain_run.hpp).
     triggers.hpp         TriggerBlocks: what is to be looked at when edges are met
     decider.hpp          Decider: what follows, found out
 
-    plain_run.hpp        PlainRun: the automaton as it is, followed without remembering anything
+    plain_run.hpp        PlainRun: the automaton as it is, followed without making states of sets
+    known_paths.hpp      KnownPaths: which states the paths of names lead to that were met before
     flat_automaton.hpp   FlatAutomaton: the automaton laid out for that
     twig_join.hpp        TwigJoin: which twigs hold, found out when the document has ended
 
@@ -52,6 +54,8 @@ What was tried, and what it gained (100,000 NITF twigs with two nested paths; ti
     triggers looked at without a branch, part by part      kept                                                        0.2
     edges only where some node asks for them; prefetching  kept                                                        0.17
     an extra set of yields for every branch point, however large      not kept: documents differ, it only fills the cache
+
+What was tried for documents that are new, and for small sets, is in docs/engines.md.
 
 Takes every pattern, ordered or not. What it costs: memory for what documents led to, bounded by `cache_bytes` for each
 thread that matches; when it is full all of that is forgotten and made again.
@@ -172,7 +176,7 @@ cdef class Sift(Engine):
     paper = "xsift's own; takes an idea from each of the papers"
     takes = "every pattern, ordered or not"
     wins = "documents of a kind that it has seen before, and large sets; what engine=\"auto\" picks"
-    caveat = "a cache, bounded by cache_bytes a thread; documents of which no two are alike cost what they cost in yfilter"
+    caveat = "a cache, bounded by cache_bytes a thread; where documents have no paths in common it costs what yfilter does"
     options = {"cache_bytes": (DEFAULT_CACHE_BYTES,), "remember": ("auto", "always", "never")}
     counter_names = ("states made", "configurations made", "sets made", "flushes", "branch points decided", "nodes checked",
                      "documents not remembered", "states entered in them")

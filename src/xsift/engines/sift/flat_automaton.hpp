@@ -1,4 +1,4 @@
-// FlatAutomaton: the automaton laid out for a run that remembers nothing (plain_run.hpp).
+// FlatAutomaton: the automaton laid out for a run that makes no states (plain_run.hpp).
 //
 // Such a run comes to very many states, and its time is that of fetching them. So:
 //
@@ -102,17 +102,15 @@ class FlatAutomaton {
         Layout(*this, index).lay_out();
     }
 
-    // Where a name leads from one of several transitions.
+    // Where a name leads from one of several transitions. It is searched for without a branch, which could not be predicted.
     Target among(int32_t first, int32_t end, int32_t symbol) const {
-        const Transition* const all = transitions.data();
-        while (end - first > FEW) {
-            const int32_t middle = first + (end - first) / 2;
-            if (all[middle].symbol <= symbol) first = middle;
-            else end = middle;
+        const Transition* at = transitions.data() + first;
+        for (int32_t left = end - first; left > 1;) {
+            const int32_t half = left / 2;
+            at += at[half].symbol <= symbol ? half : 0;
+            left -= half;
         }
-        for (; first < end; ++first)
-            if (all[first].symbol == symbol) return all[first].target;
-        return Target();
+        return at->symbol == symbol ? at->target : Target();
     }
 
     size_t bytes() const {
@@ -125,8 +123,6 @@ class FlatAutomaton {
     }
 
    private:
-    static constexpr int32_t FEW = 8;
-
     // What is needed only while it is laid out.
     class Layout {
         static constexpr int32_t MANY_NAMES = 16;

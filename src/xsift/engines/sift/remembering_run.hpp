@@ -88,8 +88,9 @@ class RememberingRun {
           cache_bytes(std::min(cache_bytes, LazyDfa::MOST_BYTES)) {}
 
     int64_t states_made() const { return dfa.states_made; }
-    // What it would be to take elements plainly, by those that something was made for.
-    PlainWork plain_guess() const { return PlainWork{configurations.made, configurations.members, 0}; }
+    Making making() const {
+        return Making{configurations.made, states_made() + configurations_made() + sets_made(), configurations.members};
+    }
     int64_t configurations_made() const { return configurations.made; }
     int64_t sets_made() const { return points.sets_made(); }
     int64_t looked() const { return points.looked(); }

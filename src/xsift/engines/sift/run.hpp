@@ -29,10 +29,17 @@ class Run : public Guide {
     int64_t version = -1;              // of the index that all of them are for,
     int64_t plain_version = -1;        // and that the plain run is
     bool is_plain = false;             // how the document at hand is taken
-    std::vector<int32_t> taken;        // its events, if it is
+    bool is_watched = false;           // it is remembered, and it matters if it came before
+    std::vector<int32_t> taken;        // its events, if it is plain or watched
+    struct Counted {
+        uint32_t hash;
+        uint32_t times;                // that a document came. Two that share a place forget each other.
+    };
+    static constexpr size_t COUNTED = 4096, MOST_WATCHED = 1 << 16;
+    std::vector<Counted> counted;
     const size_t most_notes;           // with more a plain run is given up
     size_t look_at = 0;                // notes, after which it is looked again if that pays
-    int64_t codes_taken = 0, made_before = 0;
+    int64_t codes_taken = 0;
     bool decided = false;              // nothing that follows in the document matters
     bool unfinished = false;           // a document was begun and its matches were not collected: it broke off
 
@@ -40,7 +47,7 @@ class Run : public Guide {
     int64_t plain_documents = 0;
 
     Run(const TwigIndex* index, int64_t cache_bytes, int32_t wanted)
-        : index(index), remembering(index, results, cache_bytes), plain(index, results), way(wanted),
+        : index(index), remembering(index, results, cache_bytes), plain(index, results, cache_bytes), way(wanted),
           most_notes(std::max(FEWEST_NOTES, size_t(cache_bytes / NOTE_BYTES))) {}
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
@@ -53,7 +60,9 @@ class Run : public Guide {
     int64_t flushes() const { return remembering.flushes; }
     int64_t entered() const { return plain.entered(); }
     size_t cached_bytes() const { return remembering.cached_bytes(); }
-    size_t mark_bytes() const { return remembering.mark_bytes() + results.bytes() + plain.bytes(); }
+    size_t mark_bytes() const {
+        return remembering.mark_bytes() + results.bytes() + plain.bytes() + counted.capacity() * sizeof(Counted);
+    }
 
     void begin(int64_t version_now) {
         if (version != version_now) {
@@ -68,6 +77,8 @@ class Run : public Guide {
         results.begin(index->pattern_count);
         codes_taken = 0;
         is_plain = way.is_plain() && !index->ordered_count;
+        taken.clear();
+        is_watched = !is_plain && way.watches();
         if (is_plain) begin_plain();
         else begin_remembering();
     }
@@ -76,8 +87,9 @@ class Run : public Guide {
     bool feed(const int32_t* codes, size_t number) {
         if (decided) return true;
         codes_taken += int64_t(number);
-        decided = is_plain ? feed_plain(codes, number) : remembering.feed(codes, number);
-        return decided;
+        if (is_plain) return decided = feed_plain(codes, number);
+        if (is_watched && taken.size() < MOST_WATCHED) taken.insert(taken.end(), codes, codes + number);
+        return decided = remembering.feed(codes, number);
     }
 
     uint64_t take(const int32_t* codes, size_t number) override {
@@ -91,20 +103,26 @@ class Run : public Guide {
     void collect(std::vector<int32_t>& keys) {
         if (is_plain) {
             plain.end_document();
-            way.was_plain(plain.work);
+            way.was_plain(plain.work, came_again());
         } else {
-            way.was_remembered(codes_taken / 2, made() - made_before, remembering.plain_guess());
+            way.was_remembered(codes_taken / 2, remembering.making(), is_watched, is_watched && came_again());
         }
         results.take([&](const int32_t* begin, const int32_t* end) { keys.insert(keys.end(), begin, end); });
         unfinished = false;
     }
 
    private:
-    int64_t made() const { return remembering.states_made() + remembering.configurations_made(); }
+    // Whether the document at hand came more than once before, by a hash of its events.
+    bool came_again() {
+        const uint64_t hash = hash_bytes(reinterpret_cast<const char*>(taken.data()), taken.size() * sizeof(int32_t));
+        if (counted.empty()) counted.resize(COUNTED, Counted{0, 0});
+        Counted& place = counted[hash & (COUNTED - 1)];
+        if (place.hash != uint32_t(hash >> 32)) place = Counted{uint32_t(hash >> 32), 0};
+        return ++place.times > 2;
+    }
 
     void begin_remembering() {
         is_plain = false;
-        made_before = made();
         remembering.begin();
     }
 
@@ -112,7 +130,6 @@ class Run : public Guide {
         ++plain_documents;
         if (plain_version != version) plain.assign();
         plain_version = version;
-        taken.clear();
         look_at = std::min(FIRST_LOOK, most_notes);
         plain.begin();
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flat_automaton.hpp"
+#include "known_paths.hpp"
 #include "results.hpp"
 
 namespace xsift::sift {
@@ -29,16 +30,46 @@ struct Note {
     int32_t number, element;
 };
 
+// An element whose path is known: it has all notes of the path.
+struct Visit {
+    int32_t element, previous;  // the visit before this one to the same path, or NONE
+};
+
+// What a plain run takes down of a document.
+struct PlainNotes {
+    std::vector<PlainElement> elements;
+    std::vector<Note> accepted;        // acceptances, where they came,
+    std::vector<Note> loops_begun;     // and loops, where they began: but for those of known paths,
+    std::vector<Visit> visits;         // which are noted by element,
+    std::vector<int32_t> visited;      // and here each once
+
+    void clear() {
+        elements.assign(1, PlainElement{0, 0});
+        accepted.clear();
+        loops_begun.clear();
+        visits.clear();
+        visited.clear();
+    }
+    size_t number() const { return accepted.size() + loops_begun.size() + visits.size(); }  // beside elements
+    size_t bytes() const {
+        return elements.capacity() * sizeof(PlainElement) + (accepted.capacity() + loops_begun.capacity()) * sizeof(Note) +
+               visits.capacity() * sizeof(Visit) + visited.capacity() * 4;
+    }
+};
+
 class TwigJoin {
     const TwigIndex* index = nullptr;
     const FlatAutomaton& flat;
-    const std::vector<PlainElement>* elements = nullptr;
+    const KnownPaths& paths;
+    const PlainNotes* taken = nullptr;
 
     // Lists of elements, by acceptance and by loop.
     struct Listed {
-        int32_t element, previous;
+        int32_t element;               // or ~ of a known path: all elements that have it
+        int32_t previous;
     };
-    std::vector<Listed> listed;
+    std::vector<Listed> listed;        // has room for all
+    size_t listed_end = 0;             // so many there are
     struct Lists {
         std::vector<int32_t> last;     // in `listed`, or NONE
         std::vector<int32_t> distinct; // those that there are
@@ -83,13 +114,36 @@ class TwigJoin {
 
     // Candidates.
 
-    void list_notes(const std::vector<Note>& notes, Lists& lists) {
-        for (const Note& note : notes) {
-            int32_t& last = lists.last[note.number];
-            if (last == NONE) lists.distinct.push_back(note.number);
-            listed.push_back(Listed{note.element, last});
-            last = int32_t(listed.size()) - 1;
+    void list(Lists& lists, int32_t number, int32_t element) {
+        int32_t& last = lists.last[number];
+        if (last == NONE) lists.distinct.push_back(number);
+        listed[listed_end] = Listed{element, last};
+        last = int32_t(listed_end++);
+    }
+
+    void list_notes(Lists& lists, const std::vector<Note>& notes, Span (KnownPath::*of_path)() const) {
+        size_t number = notes.size();
+        for (const int32_t path : taken->visited) number += size_t((paths.paths[path].*of_path)().size());
+        if (listed.size() < listed_end + number) listed.resize(listed_end + number);
+        for (const Note& note : notes) list(lists, note.number, note.element);
+        for (const int32_t path : taken->visited) {
+            const Span span = (paths.paths[path].*of_path)();
+            for (int32_t i = span.begin; i < span.end; ++i) list(lists, paths.numbers[i], ~path);
         }
+    }
+
+    // Calls use(element) for the elements of a list.
+    template <class Use>
+    void each_listed(const Lists& lists, int32_t number, Use&& use) const {
+        for (int32_t i = lists.last[number]; i >= 0; i = listed[i].previous) {
+            if (listed[i].element >= 0) use(listed[i].element);
+            else each_visit(~listed[i].element, use);
+        }
+    }
+
+    template <class Use>
+    void each_visit(int32_t path, Use&& use) const {
+        for (int32_t i = paths.paths[path].visits; i >= 0; i = taken->visits[i].previous) use(taken->visits[i].element);
     }
 
     // Meets the edges of what was accepted, and marks the keys.
@@ -151,7 +205,7 @@ class TwigJoin {
     // Replaces the elements of `climbing`, ascending, by their parents, so many times. Those of different elements may be the
     // same, and are no longer in order.
     void climb(int32_t times) {
-        const PlainElement* const at = elements->data();
+        const PlainElement* const at = taken->elements.data();
         for (int32_t& element : climbing)
             for (int32_t i = 0; i < times; ++i) element = at[element].parent;
         put_in_order(climbing);
@@ -161,11 +215,10 @@ class TwigJoin {
     // Replaces them by all elements above them where a loop began.
     void climb_loop(int32_t loop) {
         above.clear();
-        for (int32_t i = begun.last[loop]; i >= 0; i = listed[i].previous) {
-            const int32_t element = listed[i].element;
+        each_listed(begun, loop, [&](int32_t element) {
             const auto below = std::upper_bound(climbing.begin(), climbing.end(), element);
-            if (below != climbing.end() && *below <= (*elements)[element].last) above.push_back(element);
-        }
+            if (below != climbing.end() && *below <= taken->elements[element].last) above.push_back(element);
+        });
         climbing.swap(above);
         put_in_order(climbing);
     }
@@ -178,8 +231,7 @@ class TwigJoin {
             return;
         }
         climbing.clear();
-        for (int32_t i = accepted.last[flat.acceptance_of[edge]]; i >= 0; i = listed[i].previous)
-            climbing.push_back(listed[i].element);
+        each_listed(accepted, flat.acceptance_of[edge], [&](int32_t element) { climbing.push_back(element); });
         put_in_order(climbing);  // what conditions on text lead to is met when elements end
     }
 
@@ -212,10 +264,41 @@ class TwigJoin {
         return false;
     }
 
+    // The outermost element above another where a loop began; or NONE.
+    int32_t outermost_above(int32_t element, int32_t loop) const {
+        int32_t outermost = element;
+        each_listed(begun, loop, [&](int32_t at) {
+            if (at < outermost && element <= taken->elements[at].last) outermost = at;
+        });
+        return outermost < element ? outermost : NONE;
+    }
+
+    // A branch point below which an edge is: that of some element, outermost if there are several. NONE if it is one of a sub.
+    int32_t glance(int32_t edge) const {
+        if (flat.acceptance_of[edge] == NONE) return NONE;
+        int32_t element = listed[accepted.last[flat.acceptance_of[edge]]].element;
+        if (element < 0) element = taken->visits[paths.paths[~element].visits].element;
+        for (int32_t i = flat.climbs_of[edge]; i < flat.climbs_of[edge + 1] && element != NONE; ++i) {
+            for (int32_t j = flat.climbs[i].parents; j > 0; --j) element = taken->elements[element].parent;
+            if (flat.climbs[i].loop != NONE) element = outermost_above(element, flat.climbs[i].loop);
+        }
+        return element;
+    }
+
+    // Whether the edges of a node are below one branch point at a glance: as often as not there is only one.
+    bool is_seen_to_hold(const Node& node, const int32_t* edge) const {
+        const int32_t element = glance(edge[0]);
+        if (element == NONE) return false;
+        for (int32_t i = 1; i < node.edge_count; ++i)
+            if (glance(edge[i]) != element) return false;
+        return true;
+    }
+
     // Whether a node holds for some element.
     bool has_witness(int32_t number) {
         const Node& node = index->nodes[number];
         const int32_t* const edge = index->edge_pool.data() + node.edges;
+        if (is_seen_to_hold(node, edge)) return true;
         for (int32_t i = 0; i < node.edge_count; ++i)
             if (reached_by(edge[i]).is_empty()) return false;
         if (node.edge_count == 1) return true;
@@ -264,15 +347,17 @@ class TwigJoin {
         met_edges.clear();
         candidates.clear();
         known.clear();
-        listed.clear();
+        listed_end = 0;
         pool.clear();
     }
 
    public:
     static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
+    static constexpr int64_t CANDIDATE = 4;  // one is as much work as so many states that are entered
     int64_t evaluated = 0;              // candidates since ever
+    int64_t work = 0;                   // in the last document, in states that are entered
 
-    explicit TwigJoin(const FlatAutomaton& flat) : flat(flat) {}
+    TwigJoin(const FlatAutomaton& flat, const KnownPaths& paths) : flat(flat), paths(paths) {}
 
     void assign(const TwigIndex* of) {
         index = of;
@@ -288,14 +373,14 @@ class TwigJoin {
     }
 
     // Marks the keys of acceptances, and of the twigs that hold.
-    void decide(const std::vector<PlainElement>& of, const std::vector<Note>& accepted_at, const std::vector<Note>& begun_at,
-                Results& results) {
-        elements = &of;
-        list_notes(accepted_at, accepted);
+    void decide(const PlainNotes& notes, Results& results) {
+        taken = &notes;
+        list_notes(accepted, notes.accepted, &KnownPath::acceptances);
         take_accepted(results);
         find_candidates();
         evaluated += int64_t(candidates.size());
-        if (!candidates.empty()) list_notes(begun_at, begun);
+        work = int64_t(listed_end + met_edges.size()) / 2 + CANDIDATE * int64_t(candidates.size());
+        if (!candidates.empty()) list_notes(begun, notes.loops_begun, &KnownPath::noted_loops);
         look_at_candidates(results);
         forget();
     }

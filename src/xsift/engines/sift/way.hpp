@@ -1,24 +1,37 @@
 // Way: whether the next document is to be remembered, or taken as it comes.
 //
 // What an element costs in a plain run depends on how many states it enters. Where it is met again, remembering costs
-// as much as to enter AGAIN states, and some less in any case; but what has to be made for it, a state or a
-// configuration, costs as much as to enter MADE. So remembering pays where many states are active and documents lead to
-// little that is new. That is kept account of, in states entered: what was made is spent, what is met again is gained.
-// Documents are taken plainly when more is spent than would be gained again in so many elements as are worth waiting
-// for. Then the debt is paid off by a share of the work that is done: so whatever documents do, what is made in vain
-// costs no more than that share.
+// as much as AGAIN, and some less in any case; but what has to be made for it, states, configurations and sets of
+// branches, costs more, the more states stand in each. So remembering pays where many states are active and documents
+// lead to little that is new. That is kept account of, in units of work: what was made is spent, what is met again is
+// gained. Documents are taken plainly when more is spent than would be gained again in so many elements as are worth
+// waiting for, and more than a millisecond or so. Then the debt is paid off by a share of the work that is done: so
+// whatever documents do, what is made in vain costs no more than that share.
 //
 // In a plain run nothing is made, but paths are counted that were not met before: for what stands below the same names
-// is the same. When these are so few that remembering would pay, it is tried again.
+// is the same. When these are so few that remembering would pay, it is tried again; with more patience where documents
+// come again and again.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
 namespace xsift::sift {
 
-// What happened in a document, or in a part of it.
+// What happened in a plain run of a document, or of a part of it.
 struct PlainWork {
     int64_t elements = 0, entered = 0, new_paths = 0;
+    int64_t known = 0;                // what was accepted by paths that are known
+    int64_t joined = 0;               // what the join looked at
+
+    // In units of work.
+    int64_t cost() const { return (entered + joined) / 2 + known / 16 + elements; }
+};
+
+// What was made by remembering, since ever.
+struct Making {
+    int64_t paths = 0;                // configurations
+    int64_t things = 0;               // these, states and sets
+    int64_t members = 0;              // states of the automaton in the configurations, that lead on or accept
 };
 
 class Way {
@@ -26,24 +39,40 @@ class Way {
     enum : int32_t { AUTO, ALWAYS_REMEMBER, ALWAYS_PLAIN };
 
    private:
-    // Measured (docs/engines.md): a state is entered in 35 ns, something is made in 3 µs, with its memory.
-    static constexpr int64_t MADE = 85, AGAIN = 8;
-    static constexpr int64_t MADE_BY_PATH = 2;       // states and configurations that a new path leads to, about
-    static constexpr int64_t PATIENCE = 25000;       // elements
+    // Measured (docs/engines.md): a unit is about 35 ns. To make a thing takes 0.7 µs, and for each state in it 17 ns.
+    static constexpr int64_t MADE = 20, MOST_MADE = 100, MEMBERS = 2, AGAIN = 8;
+    static constexpr int64_t PATIENCE = 25000, MUCH_PATIENCE = 16 * PATIENCE;  // elements
+    static constexpr int64_t LITTLE = 40000;         // units: more than a millisecond
     static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many
-    static constexpr int64_t WINDOW = 32;            // documents that are kept in mind
+    static constexpr int64_t WINDOW = 128;           // documents that are kept in mind,
+    static constexpr int64_t FEW = 32;               // and of which it is known if they came again
 
     const int32_t wanted;
     bool plain;
     int64_t spent = 0;
+    Making making;
     PlainWork recent;                                // times WINDOW, the older the less
+    int64_t again = 0;                               // those that came again, times FEW, likewise
     bool is_known = false;                           // else nothing was taken plainly yet, and it is a guess
 
+    // What would be gained by remembering it. Deciding what branches lead to is work then, too.
     static int64_t gain(const PlainWork& work) {
-        const int64_t cost = work.entered + work.elements;
-        return std::max(cost / 4, cost - AGAIN * work.elements);
+        return std::max(work.cost() / 4, work.cost() - AGAIN * work.elements - work.joined / 4);
     }
-    int64_t gain_by(int64_t elements) const { return gain(recent) * elements / std::max<int64_t>(1, recent.elements); }
+    int64_t gain_by(int64_t elements) const {
+        return int64_t(double(gain(recent)) * double(elements) / double(std::max<int64_t>(1, recent.elements)));
+    }
+    int64_t bearable() const { return std::max(LITTLE, gain_by(is_repeating() ? MUCH_PATIENCE : PATIENCE)); }
+
+    bool is_repeating() const { return again > FEW * FEW / 2; }
+    void count(bool came_again) { again += FEW * came_again - again / FEW; }
+
+    // What it costs to make so many things.
+    int64_t cost_of(int64_t things) const {
+        return things * std::min(MOST_MADE, MADE + making.members / MEMBERS / std::max<int64_t>(1, making.paths));
+    }
+    // And what so many new paths lead to.
+    int64_t cost_of_paths(int64_t paths) const { return cost_of(paths * making.things / std::max<int64_t>(1, making.paths)); }
 
    public:
     explicit Way(int32_t wanted) : wanted(wanted), plain(wanted == ALWAYS_PLAIN) {}
@@ -55,31 +84,44 @@ class Way {
         plain = wanted == ALWAYS_PLAIN;
         spent = 0;
         recent = PlainWork();
+        again = 0;
         is_known = false;
     }
 
     // Whether a plain run pays where this happened.
     bool pays(const PlainWork& work) const {
-        return wanted == ALWAYS_PLAIN || work.new_paths * MADE_BY_PATH * MADE > gain(work);
+        return wanted == ALWAYS_PLAIN || cost_of_paths(work.new_paths) > gain(work);
     }
 
-    // So many elements were remembered, and so much was made for them. `guess` is what it would be to take elements plainly.
-    void was_remembered(int64_t elements, int64_t made, const PlainWork& guess) {
+    // Whether it matters if the document that is remembered came again: patience hangs on it.
+    bool watches() const { return spent > 0 && is_repeating(); }
+
+    // So many elements were remembered, and so much was made by now. If this was watched, the document came again, or did not.
+    void was_remembered(int64_t elements, const Making& made_by_now, bool is_watched, bool came_again) {
         if (wanted != AUTO) return;
-        if (!is_known) recent = guess;
-        spent = std::max<int64_t>(0, spent + made * MADE - gain_by(elements));
-        plain = spent > gain_by(PATIENCE);
+        if (is_watched) count(came_again);
+        const int64_t things = made_by_now.things - making.things;
+        making = made_by_now;
+        // By what was made, this is what it would be to take elements plainly, if half of it comes with known paths.
+        if (!is_known) recent = PlainWork{making.paths, making.members / 2};
+        spent = std::max<int64_t>(0, spent + cost_of(things) - gain_by(elements));
+        plain = spent > bearable();
     }
 
-    void was_plain(const PlainWork& work) {
+    // A document was taken plainly, which may have come more than once before.
+    void was_plain(const PlainWork& work, bool came_again) {
         if (wanted != AUTO) return;
         if (!is_known) recent = PlainWork();
         is_known = true;
         recent.elements += WINDOW * work.elements - recent.elements / WINDOW;
         recent.entered += WINDOW * work.entered - recent.entered / WINDOW;
+        count(came_again);
+        recent.known += WINDOW * work.known - recent.known / WINDOW;
+        recent.joined += WINDOW * work.joined - recent.joined / WINDOW;
         recent.new_paths += WINDOW * work.new_paths - recent.new_paths / WINDOW;
-        spent -= std::min(spent, work.entered / SHARE);
-        plain = pays(recent) || spent > gain_by(PATIENCE) * 3 / 4;
+        spent = std::min(spent, bearable());  // what it is worth to wait for may have been guessed too high
+        spent -= std::min(spent, work.cost() / SHARE);
+        plain = (pays(recent) && !is_repeating()) || spent > bearable() * 3 / 4;
     }
 };
 
