@@ -138,7 +138,7 @@ def _digest(path: Path, algorithm: str = "sha256") -> str:
 
 def _is_named(path: Path, name: str) -> bool:
     """Whether a file is what its name says. Those of older versions are named by BLAKE2."""
-    return name in (_digest(path), _digest(path, "blake2b"))
+    return _digest(path) == name or _digest(path, "blake2b") == name
 
 
 def _packed(rows: Any) -> str | None:
