@@ -149,6 +149,7 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         ("b", "o\x1f{\x1f//b", True, None),
         ("c", "//c", True, None),
         ("d", None, None, {}),
+        (None, "//e", False, None),
     ]
     frame = spark.createDataFrame(rows, SCHEMA)
     for shards in (None, 2):
@@ -156,7 +157,7 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         compiled = compile_subscriptions(spark, frame, storage=place, errors="collect", shards=shards)
         assert compiled.subscriptions == 1
         failed = [(id, error.code == "missing-value") for id, error in compiled.failed]
-        assert sorted(failed) == [("None", True), ("a", False), ("b", False)]
+        assert sorted(failed) == [("a", False), ("a row without an id", True), ("b", False), ("d", True)]
 
 
 def test_many_subscriptions_of_an_expression(spark: SparkSession, documents: DataFrame, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ class Subscriptions:
     while others use matchers that were made from it, or make new ones.
 
     What is added bit by bit is indexed bit by bit, and bits of similar size are merged when a matcher is made, which
-    takes seconds for a large set. With `merge_at_most` larger bits than that are left to `compact`: whoever makes a
-    matcher then waits for no more than so many subscriptions.
+    takes seconds for a large set. With `merge_at_most` larger bits than that are left to `compact`, so that whoever
+    adds some and makes a matcher waits for no more than so many subscriptions.
     """
 
     def __init__(

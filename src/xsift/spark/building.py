@@ -53,6 +53,7 @@ Places = npt.NDArray[np.int64]
 TOLD_ERRORS = 1000  # of a part, of those that cannot be used
 MANIFEST = "manifest.json"
 SEPARATOR, ORDERED = "\x1f", "o"  # no good expression has the first
+NO_ID = "a row without an id"
 FORMAT = 2  # grows when files are laid out differently: parts of an older one are built again
 BUILT = (
     "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "
@@ -180,12 +181,9 @@ class _Build:
             yield self._built(mine.drop_columns("part"), number)
 
     def _built(self, table: pa.Table, number: int) -> pa.RecordBatch:
-        told: list[dict[str, Any]] = []
         missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["expression"]))
-        if pc.any(missing).as_py():
-            count = int(pc.sum(missing).as_py())
-            told.append({"id": None, "code": "missing-value", "message": f"{count} rows have no id or no xpath"})
-            table = table.filter(pc.invert(missing))
+        without, table = table.filter(missing), table.filter(pc.invert(missing))
+        told = [_missing_value(id) for id in without["id"].slice(0, TOLD_ERRORS).to_pylist()]
         # Sorted: expressions that begin alike follow each other into the index, where they share what the processor
         # still has at hand.
         expressions, order, starts = sorted_expressions(table["expression"], self.repeated)
@@ -196,7 +194,7 @@ class _Build:
             assert error.row is not None
             good[error.row] = False
         ids = table["id"].combine_chunks().cast(pa.large_string())
-        failed = 0
+        failed = without.num_rows
         for _, error in refused:
             assert error.row is not None
             who = order[starts[error.row] : starts[error.row + 1]]
@@ -290,6 +288,10 @@ def _told(id: str | None, error: XsiftError) -> dict[str, Any]:
     return {"id": id, "code": error.code, "message": error.message, "column": column, "hint": error.hint}
 
 
+def _missing_value(id: str | None) -> dict[str, Any]:
+    return {"id": id, "code": "missing-value", "message": "a row has no id" if id is None else "it has no xpath"}
+
+
 def _error_of(told: Mapping[str, Any]) -> tuple[str, XsiftError]:
     kind = SubscriptionError if told["code"] == "missing-value" else XPathError
-    return str(told["id"]), kind(told["code"], told["message"], id=told["id"], hint=told.get("hint") or "")
+    return told["id"] or NO_ID, kind(told["code"], told["message"], id=told["id"], hint=told.get("hint") or "")
