@@ -11,7 +11,8 @@ patterns; small sets of that are remembered with their outcome (branch_sets.hpp)
 root's name leads nowhere, the rest of the document is not looked at. (7) What is made for a document and never met again is
 made in vain. Where documents lead to much that is new, they are taken another way, which makes no states: the automaton as
 it is, with scopes left out, and a join of branches at the end (plain_run.hpp). The states that a path of names leads to are
-kept as a list, for most paths were met before, however new the document (known_paths.hpp).
+kept as a list, for most paths were met before, however new the document (known_paths.hpp); what is behind conditions is
+followed beside them.
 
     automaton.hpp        Automaton: all paths, prefixes shared; conditions and scopes are transitions too
     twig_index.hpp       TwigIndex: patterns as paths, nodes and edges; adding and removing them
@@ -30,6 +31,7 @@ kept as a list, for most paths were met before, however new the document (known_
 
     plain_run.hpp        PlainRun: the automaton as it is, followed without making states of sets
     known_paths.hpp      KnownPaths: which states the paths of names lead to that were met before
+    waiting_loops.hpp    WaitingLoops: looping states, under the names that they wait for
     flat_automaton.hpp   FlatAutomaton: the automaton laid out for that
     twig_join.hpp        TwigJoin: which twigs hold, found out when the document has ended
 

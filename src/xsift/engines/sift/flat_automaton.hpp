@@ -59,6 +59,12 @@ struct FlatConditions {
     int32_t first, end;   // in `transitions`, ascending
 };
 
+// A state that a condition leads on from.
+struct Asking {
+    int32_t conditions;   // of the state, in FlatAutomaton::conditions
+    Target target;
+};
+
 struct FlatLoop {
     uint64_t names;       // that lead on, as bits
     Target star;
@@ -83,6 +89,9 @@ class FlatAutomaton {
    public:
     std::vector<FlatState> states;
     std::vector<FlatConditions> conditions;
+    std::vector<Asking> asking;          // by the name that leads there (0: `*`) and the condition, ascending
+    FlatMap<int32_t> asking_of;          // pack(name, condition) -> where those are, in `askings`
+    std::vector<int32_t> askings;
     std::vector<FlatLoop> loops;
     std::vector<Transition> transitions;
     std::vector<int32_t> waiting_of;     // by symbol: the number of a name that loops wait for, or NONE
@@ -102,21 +111,29 @@ class FlatAutomaton {
         Layout(*this, index).lay_out();
     }
 
-    // Where a name leads from one of several transitions. It is searched for without a branch, which could not be predicted.
-    Target among(int32_t first, int32_t end, int32_t symbol) const {
-        const Transition* at = transitions.data() + first;
-        for (int32_t left = end - first; left > 1;) {
-            const int32_t half = left / 2;
-            at += at[half].symbol <= symbol ? half : 0;
+    // The first of some transitions, ascending, by a symbol, or by a greater one. It is searched for without a branch, which
+    // could not be predicted.
+    static const Transition* first_among(const Transition* at, const Transition* end, int32_t symbol) {
+        if (at == end) return end;
+        for (int64_t left = end - at; left > 1;) {
+            const int64_t half = left / 2;
+            at += at[half - 1].symbol < symbol ? half : 0;
             left -= half;
         }
-        return at->symbol == symbol ? at->target : Target();
+        return at + (at->symbol < symbol);
+    }
+
+    // Where a symbol leads, if there is at most one such transition.
+    static Target among(const Transition* first, const Transition* end, int32_t symbol) {
+        const Transition* const at = first_among(first, end, symbol);
+        return at != end && at->symbol == symbol ? at->target : Target();
     }
 
     size_t bytes() const {
         return states.capacity() * sizeof(FlatState) + conditions.capacity() * sizeof(FlatConditions) +
                loops.capacity() * sizeof(FlatLoop) + transitions.capacity() * sizeof(Transition) +
-               (waiting_of.capacity() + accepted.capacity() + acceptances.capacity() +
+               asking.capacity() * sizeof(Asking) + asking_of.bytes() +
+               (askings.capacity() + waiting_of.capacity() + accepted.capacity() + acceptances.capacity() +
                 acceptance_of.capacity() + climbs_of.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
                climbs.capacity() * sizeof(Climb) +
                triggers.capacity() * sizeof(NodeTrigger);
@@ -143,6 +160,7 @@ class FlatAutomaton {
         std::vector<int32_t> star, loop;
         std::vector<uint8_t> is_looping, is_scoped;
         std::vector<uint64_t> subjects;
+        std::vector<int32_t> name_of;          // of the element that it is active at; 0: any
         struct Code {
             int32_t state, code;
         };
@@ -157,6 +175,7 @@ class FlatAutomaton {
             list_acceptances();
             lay_out_transitions();
             for (size_t i = 0; i < star.size(); ++i) lay_out_state(int32_t(i));
+            lay_out_asking();
             for (const Edge& edge : index.edges) {
                 lay_out_climbs(edge);
                 lay_out_triggers(edge);
@@ -191,7 +210,8 @@ class FlatAutomaton {
             find_first(automaton.states.size());
         }
 
-        int32_t new_state() {
+        int32_t new_state(int32_t name) {
+            name_of.push_back(name);
             star.push_back(NONE);
             loop.push_back(NONE);
             is_looping.push_back(0);
@@ -201,10 +221,10 @@ class FlatAutomaton {
         }
 
         // The flat state that a symbol leads to, made if need be.
-        int32_t behind(int32_t state, int32_t symbol) {
+        int32_t behind(int32_t state, int32_t symbol, int32_t name = 0) {
             const int32_t found = known.get(pack(state, symbol), NONE);
             if (found != NONE) return found;
-            const int32_t made = new_state();
+            const int32_t made = new_state(name);
             known.put(pack(state, symbol), made);
             return made;
         }
@@ -215,7 +235,7 @@ class FlatAutomaton {
                 int32_t state, flat;
                 bool is_scoped;
             };
-            std::vector<Pending> pending{{0, new_state(), false}};
+            std::vector<Pending> pending{{0, new_state(0), false}};
             std::vector<Move> merged;
             state_of.assign(automaton.states.size(), NONE);
             while (!pending.empty()) {
@@ -230,7 +250,8 @@ class FlatAutomaton {
                     const Move& move = moves[i];
                     const bool is_scope = move.symbol == SCOPE;
                     const size_t before = star.size();
-                    const int32_t to = is_scope ? at.flat : behind(at.flat, move.symbol);
+                    const int32_t name = move.is_condition ? name_of[at.flat] : move.symbol;
+                    const int32_t to = is_scope ? at.flat : behind(at.flat, move.symbol, name);
                     if (star.size() > before) merged.push_back(Move{at.flat, move.is_condition, move.symbol, to});
                     pending.push_back(Pending{move.to, to, at.is_scoped || is_scope});
                 }
@@ -315,6 +336,31 @@ class FlatAutomaton {
                 lay_out_loop(loop[number], is_scoped[number]);
             }
             flat.states.push_back(made);
+        }
+
+        void lay_out_asking() {
+            struct Named {
+                uint64_t key;
+                Asking asking;
+            };
+            std::vector<Named> all;
+            for (size_t i = 0; i < star.size(); ++i) {
+                if (flat.states[i].conditions == NONE) continue;
+                const FlatConditions& at = flat.conditions[flat.states[i].conditions];
+                for (int32_t j = at.first; j < at.end; ++j)
+                    all.push_back(Named{pack(name_of[i], flat.transitions[j].symbol),
+                                        Asking{flat.states[i].conditions, flat.transitions[j].target}});
+            }
+            std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) { return a.key < b.key; });
+            flat.asking.reserve(all.size());
+            for (size_t i = 0; i < all.size(); ++i) {
+                if (i == 0 || all[i].key != all[i - 1].key) {
+                    flat.asking_of.put(all[i].key, int32_t(flat.askings.size()));
+                    flat.askings.push_back(int32_t(i));
+                }
+                flat.asking.push_back(all[i].asking);
+            }
+            flat.askings.push_back(int32_t(all.size()));
         }
 
         void lay_out_loop(int32_t looping, bool is_noted) {

@@ -5,7 +5,9 @@
 // many times again, for sets have to be found among others. To keep a list costs little more than to come by it: the run
 // has it at hand. So that is kept, from the second time on that a path is met, in a tree: a path is known by the one
 // above it and a name. Names that lead nowhere, and all that is below them, are one path, for what is there depends on
-// the loops around them alone. What conditions lead to is not kept.
+// the loops around them alone.
+//
+// What a condition leads to from the states of a path is kept, too, once it held there.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -40,6 +42,7 @@ struct alignas(64) KnownPath {
     Span active;                   // in KnownPaths::active
     // In KnownPaths::numbers, one after the other, where each of these lists begins:
     int32_t conditional_at, loops_at, noted_loops_at, acceptances_at, keys_at, end;
+    int32_t name;                  // its last
     bool is_barren;                // no name leads on from an element, or from what is below
     bool is_dead;                  // nor does any condition, and nothing is accepted
 
@@ -65,11 +68,19 @@ class KnownPaths {
     // What they lead to:
     std::vector<Active> active;
     std::vector<int32_t> numbers;  // of conditions, loops, acceptances, keys
+    // What a condition leads to from a path: keys first, each as a Target.
+    struct Behind {
+        uint64_t seen_at;          // the document that it held in last
+        int32_t keys_at, others_at, end;  // in `targets`
+    };
+    std::vector<Behind> behind;    // the first one is empty
+    std::vector<Target> targets;
 
    private:
     static constexpr int64_t MOST_BYTES = int64_t(1) << 30;  // so that places in lists have 32 bits
     const int64_t most_bytes;
     FlatMap<int32_t> below;        // pack(path, name) -> path
+    FlatMap<int32_t> behind_of;    // pack(path, condition) -> in `behind`
     bool full = false;
 
    public:
@@ -81,6 +92,9 @@ class KnownPaths {
         names.clear();
         active.clear();
         numbers.clear();
+        behind_of.clear();
+        behind.assign(1, Behind{0, 0, 0, 0});
+        targets.clear();
         add(KnownPath{}, 0);
     }
 
@@ -111,18 +125,35 @@ class KnownPaths {
         return names[made].rest = names[above].rest = made;
     }
 
+    // What is behind a condition, as a number of `behind`; NONE if it is not known.
+    int32_t find_behind(int32_t path, int32_t condition) const { return behind_of.get(pack(path, condition), NONE); }
+
+    // Keeps it: the last of `targets`, from a place on. Those before another place are keys.
+    int32_t keep_behind(int32_t path, int32_t condition, size_t keys_at, size_t others_at) {
+        int32_t number = 0;
+        if (keys_at != targets.size()) {
+            number = int32_t(behind.size());
+            behind.push_back(Behind{0, int32_t(keys_at), int32_t(others_at), int32_t(targets.size())});
+        }
+        behind_of.put(pack(path, condition), number);
+        full = int64_t(used_bytes()) >= most_bytes;
+        return number;
+    }
+
     // The hash of `rest` of a path. That of `rest` itself is the same.
     static uint64_t rest_hash(uint64_t hash) { return hash | 1; }
     static uint64_t hash_below(uint64_t hash, int32_t name) { return mix64(hash * 31 + uint32_t(name) + 1) & ~uint64_t(1); }
 
     size_t used_bytes() const {
         return below.bytes() + paths.size() * sizeof(KnownPath) + names.size() * sizeof(Names) +
-               active.size() * sizeof(Active) + numbers.size() * sizeof(int32_t);
+               active.size() * sizeof(Active) + numbers.size() * sizeof(int32_t) +
+               behind_of.bytes() + behind.size() * sizeof(Behind) + targets.size() * sizeof(Target);
     }
 
     size_t bytes() const {
         return below.bytes() + paths.capacity() * sizeof(KnownPath) + names.capacity() * sizeof(Names) +
-               active.capacity() * sizeof(Active) + numbers.capacity() * sizeof(int32_t);
+               active.capacity() * sizeof(Active) + numbers.capacity() * sizeof(int32_t) +
+               behind_of.bytes() + behind.capacity() * sizeof(Behind) + targets.capacity() * sizeof(Target);
     }
 };
 

@@ -6,9 +6,12 @@
 // document ends (twig_join.hpp).
 //
 // An element whose path of names is known (known_paths.hpp) has its list there. Else it is found from that of its
-// parent, on a stack. Looping states are not asked at every element below. The names that they wait for lead to them:
-// each has a list of the states to be entered. The loops of open elements are put on these lists when an element is
-// met whose path is not known, and not before.
+// parent, on a stack. The loops of open elements wait for names (waiting_loops.hpp) from when an element is met whose path
+// is not known, and not before.
+//
+// What lies behind a condition is followed apart, in lists of its own, which are mostly short: so an element where
+// conditions hold, and all that is below it, has its known path nevertheless. No state is in both, for it is behind a condition,
+// or it is not.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,6 +21,7 @@
 #include "known_paths.hpp"
 #include "results.hpp"
 #include "twig_join.hpp"
+#include "waiting_loops.hpp"
 #include "way.hpp"
 
 namespace xsift::sift {
@@ -27,15 +31,25 @@ class PlainRun {
         uint64_t subjects;             // of its conditions
         uint64_t path;                 // a hash of the names of the open elements, if its path is not known
         uint32_t active;               // where on the stacks the active states of an open element begin,
-        uint32_t conditional;          // those that conditions lead on from,
         uint32_t loops;                // the loops that became active with it,
-        uint32_t wide, stars, lists;   // and where the lists that these lead to begin
+        uint32_t conditional;          // and the states that conditions lead on from, if its path is not known
+        uint32_t beyond_active, beyond_loops;  // likewise, for those behind conditions
+        WaitingLoops::Mark waiting, beyond_waiting;  // before its loops
         int32_t known;                 // its path; NONE
         int32_t lead;                  // that by which the paths below are known; NONE
         bool is_on_stack;              // else its active states are those of its path,
         bool has_loops;                // and so are its loops, which are not on the stack yet
-        bool is_open;                  // its loops are on those lists
-        bool is_barren;                // names lead nowhere from it, nor from what is below
+        bool is_open;                  // its loops are waiting
+        bool is_barren;                // names lead nowhere from it, nor from what is below, but for what is behind conditions
+    };
+
+    // Of all open elements, outermost first: states that names lead on from, and loops.
+    struct States {
+        std::vector<Active> active;
+        std::vector<int32_t> loops;
+        WaitingLoops waiting;
+
+        explicit States(const FlatAutomaton& flat) : waiting(flat) {}
     };
 
     const TwigIndex* index;
@@ -43,30 +57,23 @@ class PlainRun {
     FlatAutomaton flat;
     KnownPaths known;
     TwigJoin join;
-    std::vector<Active> active;        // of all open elements that have theirs here, outermost first; likewise:
-    std::vector<int32_t> conditional;  // in flat.conditions
-    std::vector<int32_t> loops;
+    States before{flat};               // all conditions: of open elements that have theirs here
+    States beyond{flat};               // behind some
+    std::vector<int32_t> conditional;  // states of open elements that conditions lead on from, in flat.conditions
     std::vector<Level> levels;         // the document's first
     size_t ready = 0;                  // so many outermost ones are open
     size_t idle = 0;                   // elements that are open below them, which nothing leads to
-    std::vector<uint8_t> is_looping;   // by loop: it is in `loops`
-    // Where loops that are active lead to:
-    std::vector<std::vector<Target>> waiting;  // by name that they wait for
-    std::vector<int32_t> lists;        // the lists of `waiting` that were added to, in turn
-    std::vector<int32_t> wide;         // loops that wait for many names
-    std::vector<Target> stars;         // whatever the name
+    std::vector<uint8_t> is_looping;   // by loop: it is among the loops of open elements
     PlainNotes taken;
     uint64_t document = 0;             // its number
     int32_t innermost = 0;             // the innermost open element
-    struct Asked {
-        int32_t first, end;
-    };
-    std::vector<Asked> asked;          // transitions to be looked through, in flat.transitions
+    std::vector<Asked> asked;          // likewise, but to be looked up
     std::vector<Target> reached;       // by the name at hand
     std::vector<int32_t> held;         // the conditions at hand, each once
     std::vector<uint64_t> held_at;     // by condition: when it held last
     uint64_t held_round = 0;
     static constexpr size_t AHEAD = 8; // states that are asked for in advance
+    static constexpr size_t MANY_HELD = 16;  // conditions of an element
 
     // Paths that were met, in this document and before: two that share a place forget each other.
     static constexpr size_t PATHS = size_t(1) << 15;
@@ -90,18 +97,17 @@ class PlainRun {
         join.assign(index);
         known.clear();
         is_looping.assign(flat.loops.size(), 0);
-        waiting.assign(flat.waiting_names, {});
-        lists.clear();
-        wide.clear();
-        stars.clear();
-        loops.clear();
+        for (States* states : {&before, &beyond}) {
+            states->waiting.assign();
+            states->loops.clear();
+        }
         levels.clear();
         if (paths.empty()) paths.assign(PATHS, 0);
         // What loops from the root on does so in every document.
         const int32_t first = flat.states[0].loop;
         if (first != NONE) {
             is_looping[first] = 1;
-            open_loop(first);
+            before.waiting.add(first);
         }
         levels.push_back(document_level());
     }
@@ -110,7 +116,8 @@ class PlainRun {
         while (levels.size() > 1) close();  // it broke off, or was decided before its end
         close_loops(levels[0]);
         if (known.is_full()) known.clear();
-        active.clear();
+        before.active.clear();
+        beyond.active.clear();
         conditional.clear();
         levels[0] = document_level();
         ready = idle = 0;
@@ -120,11 +127,11 @@ class PlainRun {
         entered_before += work.entered;
         keeps_at_once = work.new_paths * RARELY < work.elements;
         work = PlainWork();
-        enter(0);
+        enter(before, 0);
     }
 
     // Whether nothing can match in or below the innermost element.
-    bool leads_nowhere() const { return levels.back().is_barren && !levels.back().subjects; }
+    bool leads_nowhere() const { return levels.back().is_barren && !levels.back().subjects && !is_beyond(levels.back()); }
 
     uint64_t subjects() const { return idle ? 0 : levels.back().subjects; }
     size_t depth() const { return levels.size() - 1; }
@@ -133,13 +140,17 @@ class PlainRun {
     void start_tag(int32_t symbol) {
         ++work.elements;
         const Level& above = levels.back();
-        if (above.is_barren || idle) {
+        const bool goes_beyond = is_beyond(above);
+        if (idle || (above.is_barren && !goes_beyond)) {
             ++idle;
             return;
         }
+        const uint32_t begin = above.beyond_active;
         const int32_t path = above.lead != NONE ? known.find(above.lead, symbol) : NONE;
-        if (path != NONE) enter_known(path);
+        if (path != NONE) enter_known(path, goes_beyond);
+        else if (above.is_barren) enter_barren();
         else enter_unknown(symbol);
+        if (goes_beyond) enter_beyond(symbol, begin);
     }
 
     void end_tag() {
@@ -156,16 +167,12 @@ class PlainRun {
     // Conditions that hold for the innermost element, as codes. What is behind one may ask for others.
     void take_conditions(const int32_t* codes, size_t number) {
         if (idle || !levels.back().subjects) return;
-        if (!levels.back().is_on_stack && conditional.size() == levels.back().conditional)
-            push(conditional, known.numbers, known.paths[levels.back().known].conditional());
         ++held_round;
         held.clear();
         for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
-        for (size_t i = levels.back().conditional; i < conditional.size(); ++i) {
-            const FlatConditions at = flat.conditions[conditional[i]];
-            if (size_t(at.end - at.first) > held.size()) look_up(at);
-            else look_through(at);
-        }
+        work.passed += int64_t(held.size());
+        if (levels.back().known != NONE) pass_of_path(levels.back().known);
+        for (size_t i = levels.back().conditional; i < conditional.size(); ++i) pass_among(flat.conditions[conditional[i]]);
     }
 
     // Marks the twigs that hold.
@@ -178,41 +185,43 @@ class PlainRun {
     }
 
     size_t bytes() const {
-        size_t total = flat.bytes() + known.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 +
-                       taken.bytes() + active.capacity() * sizeof(Active) + held_at.capacity() * 8 +
-                       waiting.capacity() * sizeof(std::vector<Target>);
-        for (const std::vector<Target>& list : waiting) total += list.capacity() * 4;
-        return total;
+        return flat.bytes() + known.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 + taken.bytes() +
+               (before.active.capacity() + beyond.active.capacity()) * sizeof(Active) + held_at.capacity() * 8 +
+               before.waiting.bytes() + beyond.waiting.bytes();
     }
 
    private:
     static constexpr int64_t KNOWN_SHARE = 4;  // of the bytes that may be cached, one part in so many is for known paths
 
     Level document_level() const {
-        return Level{0, 0, 0, 0, 0, uint32_t(wide.size()), uint32_t(stars.size()), uint32_t(lists.size()),
-                     KnownPaths::FIRST, KnownPaths::FIRST, true, true, false, false};
+        const WaitingLoops::Mark waiting = before.waiting.mark();
+        return Level{0, 0, 0, 0, 0, 0, 0, waiting, beyond.waiting.mark(), KnownPaths::FIRST, KnownPaths::FIRST,
+                     true, true, false, false};
     }
 
-    template <class Item>
-    static void push(std::vector<Item>& to, const std::vector<Item>& from, Span span) {
-        to.insert(to.end(), from.begin() + span.begin, from.begin() + span.end);
-    }
-
-    void add_element() {
+    // A level for an element that starts.
+    Level& open_level(uint64_t subjects, uint64_t path, int32_t number, int32_t lead, bool is_known, bool is_barren) {
+        levels.push_back(Level{subjects, path, uint32_t(before.active.size()), uint32_t(before.loops.size()),
+                               uint32_t(conditional.size()), uint32_t(beyond.active.size()), uint32_t(beyond.loops.size()),
+                               before.waiting.mark(), beyond.waiting.mark(), number, lead, !is_known, !is_known, false, is_barren});
         taken.elements.push_back(PlainElement{innermost, 0});
         innermost = int32_t(taken.elements.size()) - 1;
+        return levels.back();
+    }
+
+    // Whether states behind conditions wait for a child of the innermost element.
+    bool is_beyond(const Level& level) const {
+        return beyond.active.size() > level.beyond_active || !beyond.waiting.is_empty();
     }
 
     // An element starts whose path is known.
-    void enter_known(int32_t number) {
+    void enter_known(int32_t number, bool goes_beyond) {
         KnownPath& path = known.paths[number];
-        if (path.is_dead && levels.size() > 1) {
+        if (path.is_dead && levels.size() > 1 && !goes_beyond) {
             ++idle;
             return;
         }
-        levels.push_back(Level{path.subjects, 0, uint32_t(active.size()), uint32_t(conditional.size()), 0, 0, 0, 0, number,
-                               path.lead, false, false, false, path.is_barren});
-        add_element();
+        open_level(path.subjects, 0, number, path.lead, true, path.is_barren);
         if (path.keys_at != path.end && path.seen_at != document) {
             results.mark(known.numbers.data() + path.keys_at, known.numbers.data() + path.end);
             work.known += path.keys().size();
@@ -220,6 +229,9 @@ class PlainRun {
         if (path.noted_loops_at != path.keys_at) note_visit(number, path);
         path.seen_at = document;
     }
+
+    // An element starts that only what is behind conditions may lead to.
+    void enter_barren() { open_level(0, 0, NONE, NONE, false, true); }
 
     // Notes an element for the join. Where only what is above it counts there, one of several children will do.
     void note_visit(int32_t number, KnownPath& path) {
@@ -244,47 +256,55 @@ class PlainRun {
         const uint64_t path = KnownPaths::hash_below(path_above, symbol);
         const bool was_met = look_for_path(path);
         const size_t accepted = taken.accepted.size(), begun = taken.loops_begun.size();
-        levels.push_back(Level{0, path, uint32_t(active.size()), uint32_t(conditional.size()), uint32_t(loops.size()), 0, 0, 0,
-                               NONE, NONE, true, true, false, false});
-        add_element();
-        enter_reached();
+        open_level(0, path, NONE, NONE, false, false);
+        enter_reached(before);
         Level& level = levels.back();
-        const bool leads_on = active.size() > level.active || loops.size() > level.loops;
-        level.is_barren = !leads_on && stars.empty() && wide.empty() && lists.empty();
+        const bool leads_on = before.active.size() > level.active || before.loops.size() > level.loops;
+        level.is_barren = !leads_on && before.waiting.is_empty();
         if (!leads_on) level.path = KnownPaths::rest_hash(path_above);
         work.new_paths += !was_met && !reached.empty();
         if ((was_met || keeps_at_once) && above != NONE && !known.is_full()) {
-            level.known = reached.empty() ? known.rest_of(above, level.is_barren) : keep_path(path, accepted, begun);
+            level.known = reached.empty() ? known.rest_of(above, level.is_barren) : keep_path(symbol, path, accepted, begun);
             known.put(above, symbol, level.known);
             if (!leads_on) known.paths[level.known].lead = known.rest_of(above, level.is_barren);
             level.lead = known.paths[level.known].lead;
+            conditional.resize(level.conditional);
         }
     }
 
-    [[gnu::flatten]] void enter_reached() {
+    // What is behind conditions, from a place on that stack on, is followed to an element that has started.
+    void enter_beyond(int32_t symbol, uint32_t begin) {
+        reached.clear();
+        asked.clear();
+        find_in(beyond.active.data() + begin, beyond.active.data() + levels.back().beyond_active, beyond.waiting, symbol);
+        enter_reached(beyond);
+    }
+
+    [[gnu::flatten]] void enter_reached(States& states) {
         work.entered += int64_t(reached.size());
-        active.reserve(active.size() + reached.size());
+        states.active.reserve(states.active.size() + reached.size());
         for (size_t i = 0; i < reached.size(); ++i) {
             if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
                 __builtin_prefetch(&flat.states[reached[i + AHEAD].number()]);
-            arrive(reached[i]);
+            arrive(states, reached[i]);
         }
     }
 
     // Keeps what the path of the innermost element led to. What was noted for it begins at these places.
-    int32_t keep_path(uint64_t hash, size_t accepted, size_t begun) {
+    int32_t keep_path(int32_t name, uint64_t hash, size_t accepted, size_t begun) {
         const Level& level = levels.back();
         std::vector<int32_t>& numbers = known.numbers;
         KnownPath path{};
         path.subjects = level.subjects;
         path.seen_at = document;
         path.visits = path.lead = NONE;
-        path.active = Span{int32_t(known.active.size()), int32_t(known.active.size() + active.size() - level.active)};
-        known.active.insert(known.active.end(), active.begin() + level.active, active.end());
+        path.active = Span{int32_t(known.active.size()), int32_t(known.active.size() + before.active.size() - level.active)};
+        known.active.insert(known.active.end(), before.active.begin() + level.active, before.active.end());
         path.conditional_at = int32_t(numbers.size());
         numbers.insert(numbers.end(), conditional.begin() + level.conditional, conditional.end());
+        std::sort(numbers.begin() + path.conditional_at, numbers.end());
         path.loops_at = int32_t(numbers.size());
-        numbers.insert(numbers.end(), loops.begin() + level.loops, loops.end());
+        numbers.insert(numbers.end(), before.loops.begin() + level.loops, before.loops.end());
         path.noted_loops_at = int32_t(numbers.size());
         for (size_t i = begun; i < taken.loops_begun.size(); ++i) numbers.push_back(taken.loops_begun[i].number);
         path.acceptances_at = int32_t(numbers.size());
@@ -295,48 +315,36 @@ class PlainRun {
             if (accepts.exists() && accepts.is_key()) numbers.push_back(accepts.accepted());
         }
         path.end = int32_t(numbers.size());
+        path.name = name;
         path.is_barren = level.is_barren;
         path.is_dead = level.is_barren && path.conditional_at == path.end;
         return known.add(path, hash);
     }
 
-    // The innermost element is not like others of its path any more: a condition leads to more states.
-    void leave_path() {
-        Level& level = levels.back();
-        level.is_barren = false;
-        if (level.known == NONE) return;
-        if (!level.is_on_stack) push(active, known.active, known.paths[level.known].active);
-        for (; ready + 1 < levels.size(); ++ready) open_loops(levels[ready]);
-        take_loops(level);
-        level.is_on_stack = true;
-        level.path = known.names[level.lead].hash;
-        level.known = level.lead = NONE;
-    }
-
-    // Finds the states that a name leads to. Those that have to be looked up are asked for first.
+    // Finds the states that a name leads to from the innermost element.
     void find_reached(int32_t symbol) {
-        const uint64_t wanted = symbol ? wide_name_bit(symbol) : 0;
         reached.clear();
         asked.clear();
         const Level& level = levels.back();
         const Span kept = level.is_on_stack ? Span{0, 0} : known.paths[level.known].active;
-        const Active* at = level.is_on_stack ? active.data() + level.active : known.active.data() + kept.begin;
-        const Active* const end = level.is_on_stack ? active.data() + active.size() : known.active.data() + kept.end;
+        if (level.is_on_stack)
+            find_in(before.active.data() + level.active, before.active.data() + before.active.size(), before.waiting, symbol);
+        else find_in(known.active.data() + kept.begin, known.active.data() + kept.end, before.waiting, symbol);
+    }
+
+    // Finds those among some states, and among loops. Those that have to be looked up are asked for first.
+    void find_in(const Active* at, const Active* end, const WaitingLoops& waiting, int32_t symbol) {
+        const uint64_t wanted = symbol ? wide_name_bit(symbol) : 0;
         for (; at != end; ++at) {
             if (at->star.exists()) reached.push_back(at->star);
             if (!(at->names & wanted)) continue;
             if (at->name == symbol) reached.push_back(at->target);
             else if (at->name < NONE) ask(at->target.number(), at->target.number() - at->name);
         }
-        for (const int32_t loop : wide)
-            if (flat.loops[loop].names & wanted) ask(flat.loops[loop].first, flat.loops[loop].end);
-        reached.insert(reached.end(), stars.begin(), stars.end());
-        if (size_t(symbol) < flat.waiting_of.size() && flat.waiting_of[symbol] != NONE) {
-            const std::vector<Target>& list = waiting[flat.waiting_of[symbol]];
-            reached.insert(reached.end(), list.begin(), list.end());
-        }
+        waiting.find(symbol, wanted, reached, asked);
         for (const Asked& it : asked) {
-            const Target target = flat.among(it.first, it.end, symbol);
+            const Target target =
+                FlatAutomaton::among(flat.transitions.data() + it.first, flat.transitions.data() + it.end, symbol);
             if (target.exists()) reached.push_back(target);
         }
     }
@@ -346,8 +354,8 @@ class PlainRun {
         asked.push_back(Asked{first, end});
     }
 
-    void arrive(Target target) {
-        if (target.is_state()) enter(target.number());
+    void arrive(States& states, Target target) {
+        if (target.is_state()) enter(states, target.number());
         else accept(target);
     }
 
@@ -357,71 +365,65 @@ class PlainRun {
     }
 
     // No state is entered twice at an element, since only one other leads to it.
-    void enter(int32_t number) {
+    void enter(States& states, int32_t number) {
         const FlatState& at = flat.states[number];
         if (at.accepts.exists()) accept(at.accepts);
-        if (at.names || at.star.exists()) active.push_back(Active{at.names, at.star, at.name, at.target});
-        if (at.loop != NONE) begin_loop(at.loop);
+        if (at.names || at.star.exists()) states.active.push_back(Active{at.names, at.star, at.name, at.target});
+        if (at.loop != NONE) begin_loop(states, at.loop);
         if (at.conditions != NONE) {
             conditional.push_back(at.conditions);
             levels.back().subjects |= flat.conditions[at.conditions].subjects;
         }
     }
 
-    void begin_loop(int32_t loop) {
+    void begin_loop(States& states, int32_t loop) {
         if (flat.loops[loop].is_noted) taken.loops_begun.push_back(Note{loop, innermost});
         if (is_looping[loop]) return;
         is_looping[loop] = 1;
-        loops.push_back(loop);
+        states.loops.push_back(loop);
+        if (&states == &beyond) beyond.waiting.add(loop);
     }
 
     // Puts the loops of an element's path on the stack.
     void take_loops(Level& level) {
         if (level.has_loops) return;
         level.has_loops = true;
-        level.loops = loops.size();
-        push(loops, known.numbers, known.paths[level.known].loops());
-        for (size_t i = level.loops; i < loops.size(); ++i) is_looping[loops[i]] = 1;
+        level.loops = before.loops.size();
+        const Span span = known.paths[level.known].loops();
+        before.loops.insert(before.loops.end(), known.numbers.begin() + span.begin, known.numbers.begin() + span.end);
+        for (size_t i = level.loops; i < before.loops.size(); ++i) is_looping[before.loops[i]] = 1;
     }
 
     // An element has a child that must be looked for.
     void open_loops(Level& level) {
         take_loops(level);
         level.is_open = true;
-        level.wide = wide.size();
-        level.stars = stars.size();
-        level.lists = lists.size();
-        const size_t end = loops.size();
-        for (size_t i = level.loops; i < end; ++i) open_loop(loops[i]);
-    }
-
-    void open_loop(int32_t number) {
-        const FlatLoop& loop = flat.loops[number];
-        if (loop.star.exists()) stars.push_back(loop.star);
-        if (loop.is_wide) return wide.push_back(number);
-        for (int32_t i = loop.first; i < loop.end; ++i) {
-            waiting[flat.transitions[i].symbol].push_back(flat.transitions[i].target);
-            lists.push_back(flat.transitions[i].symbol);
-        }
+        level.waiting = before.waiting.mark();
+        const size_t end = before.loops.size();
+        for (size_t i = level.loops; i < end; ++i) before.waiting.add(before.loops[i]);
     }
 
     // The innermost element ends.
     void close() {
         const Level& level = levels.back();
-        if (level.has_loops) close_loops(level);
-        active.resize(level.active);
+        close_loops(level);
+        before.active.resize(level.active);
+        beyond.active.resize(level.beyond_active);
         conditional.resize(level.conditional);
         levels.pop_back();
         ready = std::min(ready, levels.size());
     }
 
     void close_loops(const Level& level) {
-        if (level.is_open) {
-            wide.resize(level.wide);
-            stars.resize(level.stars);
-            for (; lists.size() > level.lists; lists.pop_back()) waiting[lists.back()].pop_back();
-        }
-        for (; loops.size() > level.loops; loops.pop_back()) is_looping[loops.back()] = 0;
+        if (level.is_open) before.waiting.take_away(level.waiting);
+        if (level.has_loops) leave_loops(before, level.loops);
+        if (beyond.loops.size() == level.beyond_loops) return;
+        beyond.waiting.take_away(level.beyond_waiting);
+        leave_loops(beyond, level.beyond_loops);
+    }
+
+    void leave_loops(States& states, size_t since) {
+        for (; states.loops.size() > since; states.loops.pop_back()) is_looping[states.loops.back()] = 0;
     }
 
     // Conditions.
@@ -433,23 +435,86 @@ class PlainRun {
         held.push_back(condition);
     }
 
-    void pass(Target target) {
-        if (target.is_state()) leave_path();
-        arrive(target);
-    }
-
-    void look_up(const FlatConditions& at) {
-        for (const int32_t condition : held) {
-            const Target target = flat.among(at.first, at.end, condition);
-            if (target.exists()) pass(target);
+    // Passes the conditions of a known path that hold. Many, as of thresholds that a number is above, are not found one by one.
+    void pass_of_path(int32_t path) {
+        const Span states = known.paths[path].conditional();
+        if (held.size() > MANY_HELD) {
+            for (int32_t i = states.begin; i < states.end; ++i) pass_among(flat.conditions[known.numbers[i]]);
+        } else if (!states.is_empty()) {
+            for (const int32_t condition : held) pass_of_path(path, condition);
         }
     }
 
-    void look_through(const FlatConditions& at) {
-        for (int32_t i = at.first; i < at.end; ++i) {
-            const Transition& condition = flat.transitions[i];
-            if (size_t(condition.symbol) < held_at.size() && held_at[condition.symbol] == held_round) pass(condition.target);
+    void pass_of_path(int32_t path, int32_t condition) {
+        int32_t number = known.find_behind(path, condition);
+        if (number == NONE) {
+            reached.clear();
+            find_behind(path, known.paths[path].name, condition);
+            find_behind(path, 0, condition);
+            if (known.is_full()) {
+                for (const Target target : reached) arrive(beyond, target);
+                return;
+            }
+            number = keep_behind(path, condition);
         }
+        if (number) pass_behind(known.behind[number]);
+    }
+
+    void pass_behind(KnownPaths::Behind& behind) {
+        const Target* const targets = known.targets.data();
+        if (behind.seen_at != document)
+            for (int32_t i = behind.keys_at; i < behind.others_at; ++i) results.mark(targets[i].accepted());
+        behind.seen_at = document;
+        for (int32_t i = behind.others_at; i < behind.end; ++i) arrive(beyond, targets[i]);
+        work.entered += behind.end - behind.others_at;
+    }
+
+    // Finds what a condition leads to from those states of a path that a name led to.
+    void find_behind(int32_t path, int32_t name, int32_t condition) {
+        const int32_t group = flat.asking_of.get(pack(name, condition), NONE);
+        if (group == NONE) return;
+        const Span states = known.paths[path].conditional();
+        const int32_t* state = known.numbers.data() + states.begin;
+        const int32_t* const end = known.numbers.data() + states.end;
+        for (int32_t i = flat.askings[group]; i < flat.askings[group + 1] && state != end; ++i) {
+            state = first_from(state, end, flat.asking[i].conditions);
+            if (state != end && *state == flat.asking[i].conditions) reached.push_back(flat.asking[i].target);
+        }
+    }
+
+    // The first of some numbers, ascending, that is not less than another. It is searched for without a branch, which could not
+    // be predicted.
+    static const int32_t* first_from(const int32_t* at, const int32_t* end, int32_t number) {
+        for (int64_t left = end - at; left > 1;) {
+            const int64_t half = left / 2;
+            at += at[half - 1] < number ? half : 0;
+            left -= half;
+        }
+        return at + (*at < number);
+    }
+
+    // Keeps what was found.
+    int32_t keep_behind(int32_t path, int32_t condition) {
+        const auto is_key = [](Target target) { return !target.is_state() && target.is_key(); };
+        const size_t keys = size_t(std::partition(reached.begin(), reached.end(), is_key) - reached.begin());
+        const size_t begin = known.targets.size();
+        known.targets.insert(known.targets.end(), reached.begin(), reached.end());
+        return known.keep_behind(path, condition, begin, begin + keys);
+    }
+
+    // Passes the conditions of a state that hold. If there are more than hold, those are looked up, else they are looked through.
+    void pass_among(const FlatConditions& of) {
+        const Transition* const first = flat.transitions.data() + of.first;
+        const Transition* const end = flat.transitions.data() + of.end;
+        if (size_t(end - first) > held.size()) {
+            for (const int32_t condition : held) {
+                const Target target = FlatAutomaton::among(first, end, condition);
+                if (target.exists()) arrive(beyond, target);
+            }
+            return;
+        }
+        for (const Transition* at = first; at != end; ++at)
+            if (size_t(at->symbol) < held_at.size() && held_at[at->symbol] == held_round) arrive(beyond, at->target);
     }
 
     // Whether a path was met before.

@@ -60,6 +60,7 @@ class RememberingRun {
     std::vector<int32_t> symbols;      // of the open elements
     std::vector<int32_t> held;         // conditions of the element at hand
     uint64_t elements = 0;             // times that runners came to an element, since ever
+    int64_t steps = 0;                 // of runners beside others, and conditions looked up, in this document
     SeenTable doing;                   // what runners do at the element at hand
     struct Start {
         int32_t config, runner;
@@ -107,7 +108,10 @@ class RememberingRun {
         points.assign();
     }
 
+    int64_t steps_taken() const { return steps; }
+
     void begin() {
+        steps = 0;
         points.begin_document(levels.size() > 1);  // then it broke off, or was decided before its end
         symbols.clear();
         sets_open = 0;
@@ -263,6 +267,7 @@ class RememberingRun {
         symbols.push_back(symbol);
         const bool several = end - begin > 1;
         ++elements;
+        steps += int64_t(end - begin);
         if (several)
             for (size_t i = begin; i < end; ++i)
                 if (places[i].names & name) configurations.ask_for_next(places[i].config, symbol);
@@ -302,6 +307,7 @@ class RememberingRun {
     void take_conditions() {
         if (places.size() == levels.back().places) return;
         bound_cache();
+        steps += int64_t(held.size() * (places.size() - levels.back().places));
         if (held.size() >= MANY_HELD) return take_many_conditions();
         if (held.size() > 1) {
             // In the order in which patterns pass them. Of an element without children, those of both tags come together.

@@ -105,7 +105,7 @@ class Run : public Guide {
             plain.end_document();
             way.was_plain(plain.work, came_again());
         } else {
-            way.was_remembered(codes_taken / 2, remembering.making(), is_watched, is_watched && came_again());
+            way.was_remembered(codes_taken / 2, remembering.steps_taken(), remembering.making(), is_watched, is_watched && came_again());
         }
         results.take([&](const int32_t* begin, const int32_t* end) { keys.insert(keys.end(), begin, end); });
         unfinished = false;

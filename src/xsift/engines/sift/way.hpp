@@ -1,8 +1,8 @@
 // Way: whether the next document is to be remembered, or taken as it comes.
 //
 // What an element costs in a plain run depends on how many states it enters. Where it is met again, remembering costs
-// as much as AGAIN, and some less in any case; but what has to be made for it, states, configurations and sets of
-// branches, costs more, the more states stand in each. So remembering pays where many states are active and documents
+// as much as AGAIN, and some less in any case, and for conditions as much as what they start; but what has to be made for
+// it, states, configurations and sets of branches, costs more, the more states stand in each. So remembering pays where many states are active and documents
 // lead to little that is new. That is kept account of, in units of work: what was made is spent, what is met again is
 // gained. Documents are taken plainly when more is spent than would be gained again in so many elements as are worth
 // waiting for, and more than a millisecond or so. Then the debt is paid off by a share of the work that is done: so
@@ -22,9 +22,10 @@ struct PlainWork {
     int64_t elements = 0, entered = 0, new_paths = 0;
     int64_t known = 0;                // what was accepted by paths that are known
     int64_t joined = 0;               // what the join looked at
+    int64_t passed = 0;               // conditions that were looked up
 
     // In units of work.
-    int64_t cost() const { return (entered + joined) / 2 + known / 16 + elements; }
+    int64_t cost() const { return (entered + joined + passed) / 2 + known / 16 + elements; }
 };
 
 // What was made by remembering, since ever.
@@ -40,7 +41,7 @@ class Way {
 
    private:
     // Measured (docs/engines.md): a unit is about 35 ns. To make a thing takes 0.7 µs, and for each state in it 17 ns.
-    static constexpr int64_t MADE = 20, MOST_MADE = 100, MEMBERS = 2, AGAIN = 8;
+    static constexpr int64_t MADE = 20, MOST_MADE = 100, MEMBERS = 2, AGAIN = 8, STEP = 2;
     static constexpr int64_t PATIENCE = 25000, MUCH_PATIENCE = 16 * PATIENCE;  // elements
     static constexpr int64_t LITTLE = 40000;         // units: more than a millisecond
     static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many
@@ -52,12 +53,15 @@ class Way {
     int64_t spent = 0;
     Making making;
     PlainWork recent;                                // times WINDOW, the older the less
+    int64_t remembered_elements = 0, remembered_steps = 0;  // likewise
     int64_t again = 0;                               // those that came again, times FEW, likewise
     bool is_known = false;                           // else nothing was taken plainly yet, and it is a guess
 
-    // What would be gained by remembering it. Deciding what branches lead to is work then, too.
-    static int64_t gain(const PlainWork& work) {
-        return std::max(work.cost() / 4, work.cost() - AGAIN * work.elements - work.joined / 4);
+    // What would be gained by remembering it. Deciding what branches lead to is work then, too, and so is what conditions start.
+    int64_t gain(const PlainWork& work) const {
+        const int64_t gained = std::max(work.cost() / 4, work.cost() - AGAIN * work.elements - work.joined / 4);
+        return gained - int64_t(double(work.elements) * double(STEP * remembered_steps) /
+                                double(std::max<int64_t>(1, remembered_elements)));
     }
     int64_t gain_by(int64_t elements) const {
         return int64_t(double(gain(recent)) * double(elements) / double(std::max<int64_t>(1, recent.elements)));
@@ -84,6 +88,7 @@ class Way {
         plain = wanted == ALWAYS_PLAIN;
         spent = 0;
         recent = PlainWork();
+        remembered_elements = remembered_steps = 0;
         again = 0;
         is_known = false;
     }
@@ -96,10 +101,13 @@ class Way {
     // Whether it matters if the document that is remembered came again: patience hangs on it.
     bool watches() const { return spent > 0 && is_repeating(); }
 
-    // So many elements were remembered, and so much was made by now. If this was watched, the document came again, or did not.
-    void was_remembered(int64_t elements, const Making& made_by_now, bool is_watched, bool came_again) {
+    // So many elements were remembered, in so many steps, and so much was made by now. If this was watched, the document came
+    // again, or did not.
+    void was_remembered(int64_t elements, int64_t steps, const Making& made_by_now, bool is_watched, bool came_again) {
         if (wanted != AUTO) return;
         if (is_watched) count(came_again);
+        remembered_elements += WINDOW * elements - remembered_elements / WINDOW;
+        remembered_steps += WINDOW * steps - remembered_steps / WINDOW;
         const int64_t things = made_by_now.things - making.things;
         making = made_by_now;
         // By what was made, this is what it would be to take elements plainly, if half of it comes with known paths.
@@ -118,10 +126,11 @@ class Way {
         count(came_again);
         recent.known += WINDOW * work.known - recent.known / WINDOW;
         recent.joined += WINDOW * work.joined - recent.joined / WINDOW;
+        recent.passed += WINDOW * work.passed - recent.passed / WINDOW;
         recent.new_paths += WINDOW * work.new_paths - recent.new_paths / WINDOW;
         spent = std::min(spent, bearable());  // what it is worth to wait for may have been guessed too high
         spent -= std::min(spent, work.cost() / SHARE);
-        plain = (pays(recent) && !is_repeating()) || spent > bearable() * 3 / 4;
+        plain = (pays(recent) && !is_repeating()) || gain(recent) < 0 || spent > bearable() * 3 / 4;
     }
 };
 
