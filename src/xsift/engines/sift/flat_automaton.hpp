@@ -73,16 +73,38 @@ struct FlatLoop {
     bool is_noted;        // it is in a scope: where it began is needed to find out which twigs hold
 };
 
+// A node that is to be looked at when an edge is met.
 struct NodeTrigger {
     int32_t other, third;  // edges that must hold besides; the number after the last edge stands for none
-    int32_t node;
-    int32_t more;          // whether there are yet more
+    int32_t target;        // the code of what the node completes
+    int32_t node;          // or ~ of it: then there are yet more edges
+
+    bool has_more() const { return node < 0; }
+    int32_t number() const { return has_more() ? ~node : node; }
+};
+
+// One of the things that an acceptance stands for.
+struct Accepted {
+    int32_t code;          // of a key, or of an edge,
+    int32_t first, end;    // which is the trigger of these, in `triggers`
 };
 
 // A part of the way up from where an edge was met to its scope: so many parents, then all elements above where a loop began.
 struct Climb {
     int32_t parents;
     int32_t loop;          // or NONE: the scope is reached
+};
+
+// An edge. What is known of it in a document lies beside what is asked for to find it out: half a line of memory.
+struct FlatEdge {
+    int32_t acceptance;    // NONE if a sub completes it,
+    int32_t sub;           // and this is the node; else NONE
+    int32_t climbs, climbs_end;  // in `climbs`
+    uint32_t document;     // that the rest is about
+    int32_t glance;        // a branch point that it is below; NONE; UNSEEN
+    int32_t begin, end;    // all of these, in the pool of TwigJoin; NONE: not known
+
+    static constexpr int32_t UNSEEN = -2;
 };
 
 class FlatAutomaton {
@@ -96,11 +118,10 @@ class FlatAutomaton {
     std::vector<Transition> transitions;
     std::vector<int32_t> waiting_of;     // by symbol: the number of a name that loops wait for, or NONE
     int32_t waiting_names = 0;
-    std::vector<int32_t> accepted;       // keys and edges, as codes
+    std::vector<Accepted> accepted;
     std::vector<int32_t> acceptances;    // where in `accepted` those of each acceptance begin
     // For the twig join:
-    std::vector<int32_t> acceptance_of;  // by edge; NONE if a sub completes it
-    std::vector<int32_t> climbs_of;      // by edge: where in `climbs` its own begin
+    std::vector<FlatEdge> edges;
     std::vector<Climb> climbs;
     std::vector<int32_t> triggers_of;    // by edge: where in `triggers` the nodes begin that are to be looked at when it is met
     std::vector<NodeTrigger> triggers;
@@ -133,8 +154,8 @@ class FlatAutomaton {
         return states.capacity() * sizeof(FlatState) + conditions.capacity() * sizeof(FlatConditions) +
                loops.capacity() * sizeof(FlatLoop) + transitions.capacity() * sizeof(Transition) +
                asking.capacity() * sizeof(Asking) + asking_of.bytes() +
-               (askings.capacity() + waiting_of.capacity() + accepted.capacity() + acceptances.capacity() +
-                acceptance_of.capacity() + climbs_of.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
+               (askings.capacity() + waiting_of.capacity() + acceptances.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
+               accepted.capacity() * sizeof(Accepted) + edges.capacity() * sizeof(FlatEdge) +
                climbs.capacity() * sizeof(Climb) +
                triggers.capacity() * sizeof(NodeTrigger);
     }
@@ -176,12 +197,19 @@ class FlatAutomaton {
             lay_out_transitions();
             for (size_t i = 0; i < star.size(); ++i) lay_out_state(int32_t(i));
             lay_out_asking();
-            for (const Edge& edge : index.edges) {
-                lay_out_climbs(edge);
-                lay_out_triggers(edge);
+            for (size_t i = 0; i < index.edges.size(); ++i) {
+                flat.edges[i].sub = index.edges[i].sub;
+                flat.edges[i].climbs = int32_t(flat.climbs.size());
+                lay_out_climbs(index.edges[i]);
+                flat.edges[i].climbs_end = int32_t(flat.climbs.size());
+                lay_out_triggers(index.edges[i]);
             }
-            flat.climbs_of.push_back(int32_t(flat.climbs.size()));
             flat.triggers_of.push_back(int32_t(flat.triggers.size()));
+            for (Accepted& at : flat.accepted) {
+                if (is_key(at.code)) continue;
+                at.first = flat.triggers_of[edge_of_code(at.code)];
+                at.end = flat.triggers_of[edge_of_code(at.code) + 1];
+            }
         }
 
        private:
@@ -277,7 +305,7 @@ class FlatAutomaton {
             std::sort(codes.begin(), codes.end(),
                       [](const Code& a, const Code& b) { return a.state != b.state ? a.state < b.state : a.code < b.code; });
             accepted_by.assign(star.size(), Target());
-            flat.acceptance_of.assign(index.edges.size(), NONE);
+            flat.edges.assign(index.edges.size(), FlatEdge{NONE, NONE, 0, 0, 0, NONE, NONE, NONE});
             for (size_t i = 0, end; i < codes.size(); i = end) {
                 end = i + 1;
                 while (end < codes.size() && codes[end].state == codes[i].state) ++end;
@@ -289,8 +317,8 @@ class FlatAutomaton {
                 accepted_by[codes[i].state] = Target::acceptance(number);
                 flat.acceptances.push_back(int32_t(flat.accepted.size()));
                 for (size_t j = i; j < end; ++j) {
-                    flat.accepted.push_back(codes[j].code);
-                    if (!is_key(codes[j].code)) flat.acceptance_of[edge_of_code(codes[j].code)] = number;
+                    flat.accepted.push_back(Accepted{codes[j].code, 0, 0});
+                    if (!is_key(codes[j].code)) flat.edges[edge_of_code(codes[j].code)].acceptance = number;
                 }
             }
             flat.acceptances.push_back(int32_t(flat.accepted.size()));
@@ -379,7 +407,6 @@ class FlatAutomaton {
         }
 
         void lay_out_climbs(const Edge& edge) {
-            flat.climbs_of.push_back(int32_t(flat.climbs.size()));
             if (edge.uses == 0 || (edge.state == NONE && edge.sub == NONE)) return;  // it is free, or counts children in order
             int32_t state = edge.state != NONE ? edge.state : index.nodes[edge.sub].state, parents = 0;
             while (automaton.states[state].symbol != SCOPE) {
@@ -402,7 +429,8 @@ class FlatAutomaton {
             for (int32_t number = edge.first; number != NONE; number = index.nodes[number].next) {
                 const Node& node = index.nodes[number];
                 flat.triggers.push_back(NodeTrigger{node.other == NONE ? none : node.other,
-                                                    node.third == NONE ? none : node.third, number, node.more});
+                                                    node.third == NONE ? none : node.third, node.target,
+                                                    node.more ? ~number : number});
             }
         }
     };

@@ -59,7 +59,7 @@ struct PlainNotes {
 
 class TwigJoin {
     const TwigIndex* index = nullptr;
-    const FlatAutomaton& flat;
+    FlatAutomaton& flat;
     const KnownPaths& paths;
     const PlainNotes* taken = nullptr;
 
@@ -71,54 +71,73 @@ class TwigJoin {
     std::vector<Listed> listed;        // has room for all
     size_t listed_end = 0;             // so many there are
     struct Lists {
-        std::vector<int32_t> last;     // in `listed`, or NONE
+        struct Last {
+            uint32_t document;         // that it is about
+            int32_t last;              // in `listed`
+        };
+        std::vector<Last> by_number;
         std::vector<int32_t> distinct; // those that there are
 
         void resize(size_t number) {
-            last.assign(number, NONE);
-            distinct.clear();
-        }
-        void clear() {
-            for (const int32_t number : distinct) last[number] = NONE;
+            by_number.assign(number, Last{0, NONE});
             distinct.clear();
         }
     };
     Lists accepted, begun;
+    uint32_t document = 0;             // the one at hand; 0 is none
 
     std::vector<uint64_t> met;         // bits by edge; then one that is always set
-    std::vector<int32_t> met_edges;    // all that are set: first those that the run met, then those of subs
-    std::vector<uint8_t> is_candidate; // by node
-    std::vector<int32_t> candidates;   // nodes whose edges were all met
+    struct Met {
+        int32_t edge;
+        int32_t first, end;            // what it triggers, in flat.triggers
+    };
+    std::vector<Met> triggering;       // edges that the run met which trigger something
+    std::vector<int32_t> met_subs;     // edges that subs complete, likewise
+    std::vector<uint8_t> is_candidate; // by node, if such an edge triggers it
+    struct Candidate {
+        int32_t edge;                  // that triggered it
+        NodeTrigger at;
+    };
+    std::vector<Candidate> candidates; // nodes whose edges were all met
 
     // Sets of elements, ascending, in `pool`.
     struct Set {
         int32_t begin, end;
         bool is_empty() const { return begin == end; }
     };
-    static constexpr Set UNKNOWN{NONE, NONE};
     std::vector<int32_t> pool;
-    std::vector<Set> reached;          // by edge: branch points below which it is
-    std::vector<int32_t> known;        // the edges of which that is known
     std::vector<int32_t> climbing, above, common;
 
     uint64_t is_met(int32_t edge) const { return met[uint32_t(edge) >> 6] >> (edge & 63) & 1; }
+    bool is_none(int32_t edge) const { return size_t(edge) == flat.edges.size(); }
 
-    bool meet(int32_t edge) {
-        uint64_t& word = met[uint32_t(edge) >> 6];
-        const uint64_t bit = uint64_t(1) << (edge & 63);
-        if (word & bit) return false;
-        word |= bit;
-        met_edges.push_back(edge);
-        return true;
+    void meet(int32_t edge) { met[uint32_t(edge) >> 6] |= uint64_t(1) << (edge & 63); }
+
+    // What is known of an edge in this document.
+    FlatEdge& about(int32_t number) {
+        FlatEdge& edge = flat.edges[number];
+        if (edge.document != document) {
+            edge.document = document;
+            edge.glance = FlatEdge::UNSEEN;
+            edge.begin = NONE;
+        }
+        return edge;
     }
 
     // Candidates.
 
     void list(Lists& lists, int32_t number, int32_t element) {
-        int32_t& last = lists.last[number];
-        if (last == NONE) lists.distinct.push_back(number);
-        listed[listed_end] = Listed{element, last};
-        last = int32_t(listed_end++);
+        Lists::Last& at = lists.by_number[number];
+        if (at.document != document) {
+            at = Lists::Last{document, NONE};
+            lists.distinct.push_back(number);
+        }
+        listed[listed_end] = Listed{element, at.last};
+        at.last = int32_t(listed_end++);
+    }
+
+    int32_t last_of(const Lists& lists, int32_t number) const {
+        return lists.by_number[number].document == document ? lists.by_number[number].last : NONE;
     }
 
     void list_notes(Lists& lists, const std::vector<Note>& notes, Span (KnownPath::*of_path)() const) {
@@ -135,7 +154,7 @@ class TwigJoin {
     // Calls use(element) for the elements of a list.
     template <class Use>
     void each_listed(const Lists& lists, int32_t number, Use&& use) const {
-        for (int32_t i = lists.last[number]; i >= 0; i = listed[i].previous) {
+        for (int32_t i = last_of(lists, number); i >= 0; i = listed[i].previous) {
             if (listed[i].element >= 0) use(listed[i].element);
             else each_visit(~listed[i].element, use);
         }
@@ -146,16 +165,21 @@ class TwigJoin {
         for (int32_t i = paths.paths[path].visits; i >= 0; i = taken->visits[i].previous) use(taken->visits[i].element);
     }
 
-    // Meets the edges of what was accepted, and marks the keys.
+    // Meets the edges of what was accepted, each of which is accepted in one way only, and marks the keys.
     void take_accepted(Results& results) {
         for (size_t i = 0; i < accepted.distinct.size(); ++i) {
             if (i + AHEAD < accepted.distinct.size()) __builtin_prefetch(&flat.acceptances[accepted.distinct[i + AHEAD]]);
+            if (i + AHEAD / 2 < accepted.distinct.size())
+                __builtin_prefetch(flat.accepted.data() + flat.acceptances[accepted.distinct[i + AHEAD / 2]]);
             const int32_t number = accepted.distinct[i];
-            for (int32_t j = flat.acceptances[number]; j < flat.acceptances[number + 1]; ++j) {
-                if (is_key(flat.accepted[j])) results.mark(flat.accepted[j]);
-                else meet(edge_of_code(flat.accepted[j]));
-            }
+            for (int32_t j = flat.acceptances[number]; j < flat.acceptances[number + 1]; ++j) take(flat.accepted[j], results);
         }
+    }
+
+    void take(const Accepted& it, Results& results) {
+        if (is_key(it.code)) return results.mark(it.code);
+        meet(edge_of_code(it.code));
+        if (it.first != it.end) triggering.push_back(Met{edge_of_code(it.code), it.first, it.end});
     }
 
     bool all_met(int32_t number) const {
@@ -165,32 +189,35 @@ class TwigJoin {
         return true;
     }
 
-    // Looks at the nodes that an edge triggers.
-    void look(int32_t edge) {
-        for (int32_t i = flat.triggers_of[edge]; i < flat.triggers_of[edge + 1]; ++i) {
-            const NodeTrigger& trigger = flat.triggers[i];
-            if (!(is_met(trigger.other) & is_met(trigger.third))) continue;
-            if ((trigger.more && !all_met(trigger.node)) || is_candidate[trigger.node]) continue;
-            is_candidate[trigger.node] = 1;
-            candidates.push_back(trigger.node);
-        }
+    bool is_to_be_looked_at(const NodeTrigger& at) const {
+        return is_met(at.other) & is_met(at.third) && (!at.has_more() || all_met(at.number()));
     }
 
-    // A node with subs has the edge of one as its trigger, but maybe not of the one that is found last: so nodes of such edges are
-    // looked at until there is nothing new. The rounds are as many as subs are nested.
+    // Looks at the nodes that edges trigger. A node with subs has the edge of one as its trigger, but maybe not of the one that is
+    // found last: so nodes of such edges are looked at until there is nothing new. The rounds are as many as subs are nested.
     void find_candidates() {
-        const size_t paths = met_edges.size();
-        for (size_t i = 0; i < paths; ++i) {
-            if (i + AHEAD < paths) __builtin_prefetch(&flat.triggers_of[met_edges[i + AHEAD]]);
-            if (i + AHEAD / 2 < paths) __builtin_prefetch(flat.triggers.data() + flat.triggers_of[met_edges[i + AHEAD / 2]]);
-            look(met_edges[i]);
+        for (size_t i = 0; i < triggering.size(); ++i) {
+            if (i + AHEAD < triggering.size()) __builtin_prefetch(flat.triggers.data() + triggering[i + AHEAD].first);
+            for (int32_t j = triggering[i].first; j < triggering[i].end; ++j)
+                if (is_to_be_looked_at(flat.triggers[j])) candidates.push_back(Candidate{triggering[i].edge, flat.triggers[j]});
         }
         for (size_t looked_at = 0; looked_at < candidates.size();) {
             for (; looked_at < candidates.size(); ++looked_at) {
-                const int32_t target = index->nodes[candidates[looked_at]].target;
-                if (!is_key(target)) meet(edge_of_code(target));
+                const int32_t target = candidates[looked_at].at.target;
+                if (is_key(target) || is_met(edge_of_code(target))) continue;
+                meet(edge_of_code(target));
+                met_subs.push_back(edge_of_code(target));
             }
-            for (size_t i = paths; i < met_edges.size(); ++i) look(met_edges[i]);
+            for (const int32_t edge : met_subs) look(edge);
+        }
+    }
+
+    void look(int32_t edge) {
+        for (int32_t i = flat.triggers_of[edge]; i < flat.triggers_of[edge + 1]; ++i) {
+            const NodeTrigger& at = flat.triggers[i];
+            if (!is_to_be_looked_at(at) || is_candidate[at.number()]) continue;
+            is_candidate[at.number()] = 1;
+            candidates.push_back(Candidate{edge, at});
         }
     }
 
@@ -225,32 +252,33 @@ class TwigJoin {
 
     // Puts the elements where an edge was met into `climbing`: of a sub, those that it holds for.
     void start_climbing(int32_t edge) {
-        if (flat.acceptance_of[edge] == NONE) {
-            intersect(index->edges[edge].sub);
+        if (flat.edges[edge].acceptance == NONE) {
+            intersect(flat.edges[edge].sub);
             climbing = common;
             return;
         }
         climbing.clear();
-        each_listed(accepted, flat.acceptance_of[edge], [&](int32_t element) { climbing.push_back(element); });
+        each_listed(accepted, flat.edges[edge].acceptance, [&](int32_t element) { climbing.push_back(element); });
         put_in_order(climbing);  // what conditions on text lead to is met when elements end
     }
 
     // Finds the branch points below which an edge is.
-    void reach(int32_t edge) {
-        start_climbing(edge);
-        for (int32_t i = flat.climbs_of[edge]; i < flat.climbs_of[edge + 1] && !climbing.empty(); ++i) {
+    void reach(int32_t number) {
+        start_climbing(number);
+        FlatEdge& edge = flat.edges[number];
+        for (int32_t i = edge.climbs; i < edge.climbs_end && !climbing.empty(); ++i) {
             if (flat.climbs[i].parents) climb(flat.climbs[i].parents);
             if (flat.climbs[i].loop != NONE) climb_loop(flat.climbs[i].loop);
         }
-        const int32_t begin = int32_t(pool.size());
+        edge.begin = int32_t(pool.size());
         pool.insert(pool.end(), climbing.begin(), climbing.end());
-        reached[edge] = Set{begin, int32_t(pool.size())};
-        known.push_back(edge);
+        edge.end = int32_t(pool.size());
     }
 
-    Set reached_by(int32_t edge) {
-        if (reached[edge].begin == NONE) reach(edge);
-        return reached[edge];
+    Set reached_by(int32_t number) {
+        const FlatEdge& edge = about(number);
+        if (edge.begin == NONE) reach(number);
+        return Set{edge.begin, edge.end};
     }
 
     bool are_common(Set one, Set other) const {
@@ -273,37 +301,53 @@ class TwigJoin {
         return outermost < element ? outermost : NONE;
     }
 
-    // A branch point below which an edge is: that of some element, outermost if there are several. NONE if it is one of a sub.
-    int32_t glance(int32_t edge) const {
-        if (flat.acceptance_of[edge] == NONE) return NONE;
-        int32_t element = listed[accepted.last[flat.acceptance_of[edge]]].element;
-        if (element < 0) element = taken->visits[paths.paths[~element].visits].element;
-        for (int32_t i = flat.climbs_of[edge]; i < flat.climbs_of[edge + 1] && element != NONE; ++i) {
+    // A branch point below which an edge is: that of some element, outermost if there are several. NONE if none is seen.
+    int32_t glance(int32_t number) {
+        FlatEdge& edge = about(number);
+        if (edge.glance == FlatEdge::UNSEEN) edge.glance = branch_point_above(met_at(edge), edge);
+        return edge.glance;
+    }
+
+    // Some element where an edge was met.
+    int32_t met_at(const FlatEdge& edge) {
+        if (edge.acceptance == NONE) return glance_at_node(edge.sub);
+        const int32_t element = listed[last_of(accepted, edge.acceptance)].element;
+        return element >= 0 ? element : taken->visits[paths.paths[~element].visits].element;
+    }
+
+    // The element that a node holds for, if it is the same for all of its edges.
+    int32_t glance_at_node(int32_t number) {
+        const Node& node = index->nodes[number];
+        const int32_t* const edge = index->edge_pool.data() + node.edges;
+        const int32_t element = glance(edge[0]);
+        for (int32_t i = 1; i < node.edge_count && element != NONE; ++i)
+            if (glance(edge[i]) != element) return NONE;
+        return element;
+    }
+
+    int32_t branch_point_above(int32_t element, const FlatEdge& edge) const {
+        for (int32_t i = edge.climbs; i < edge.climbs_end && element != NONE; ++i) {
             for (int32_t j = flat.climbs[i].parents; j > 0; --j) element = taken->elements[element].parent;
             if (flat.climbs[i].loop != NONE) element = outermost_above(element, flat.climbs[i].loop);
         }
         return element;
     }
 
-    // Whether the edges of a node are below one branch point at a glance: as often as not there is only one.
-    bool is_seen_to_hold(const Node& node, const int32_t* edge) const {
-        const int32_t element = glance(edge[0]);
-        if (element == NONE) return false;
-        for (int32_t i = 1; i < node.edge_count; ++i)
-            if (glance(edge[i]) != element) return false;
-        return true;
-    }
-
-    // Whether a node holds for some element.
-    bool has_witness(int32_t number) {
-        const Node& node = index->nodes[number];
-        const int32_t* const edge = index->edge_pool.data() + node.edges;
-        if (is_seen_to_hold(node, edge)) return true;
-        for (int32_t i = 0; i < node.edge_count; ++i)
-            if (reached_by(edge[i]).is_empty()) return false;
-        if (node.edge_count == 1) return true;
-        if (node.edge_count == 2) return are_common(reached[edge[0]], reached[edge[1]]);
-        intersect(number);
+    // Whether a node holds for some element. As often as not there is only one branch point, which is seen at a glance.
+    bool has_witness(const Candidate& candidate) {
+        const NodeTrigger& at = candidate.at;
+        if (at.has_more()) {
+            if (glance_at_node(at.number()) != NONE) return true;
+            intersect(at.number());
+            return !common.empty();
+        }
+        const int32_t element = glance(candidate.edge);
+        if (is_none(at.other)) return element != NONE || !reached_by(candidate.edge).is_empty();
+        if (element != NONE && glance(at.other) == element && (is_none(at.third) || glance(at.third) == element)) return true;
+        const Set one = reached_by(candidate.edge), other = reached_by(at.other);
+        if (is_none(at.third)) return are_common(one, other);
+        if (!are_common(one, other)) return false;
+        intersect(at.number());
         return !common.empty();
     }
 
@@ -312,10 +356,10 @@ class TwigJoin {
         const Node& node = index->nodes[number];
         const int32_t* const edge = index->edge_pool.data() + node.edges;
         for (int32_t i = 0; i < node.edge_count; ++i) reached_by(edge[i]);  // which needs `common` itself
-        const Set first = reached[edge[0]];
+        const Set first = reached_by(edge[0]);
         common.assign(pool.begin() + first.begin, pool.begin() + first.end);
         for (int32_t i = 1; i < node.edge_count; ++i) {
-            const Set other = reached[edge[i]];
+            const Set other = reached_by(edge[i]);
             size_t kept = 0;
             int32_t at = other.begin;
             for (const int32_t element : common) {
@@ -329,26 +373,36 @@ class TwigJoin {
     void look_at_candidates(Results& results) {
         for (size_t i = 0; i < candidates.size(); ++i) {
             if (i + AHEAD < candidates.size()) {
-                __builtin_prefetch(&index->nodes[candidates[i + AHEAD]]);
-                __builtin_prefetch(index->edge_pool.data() + index->nodes[candidates[i + AHEAD / 2]].edges);
+                __builtin_prefetch(&flat.edges[candidates[i + AHEAD].edge]);
+                __builtin_prefetch(flat.edges.data() + candidates[i + AHEAD].at.other);
+                __builtin_prefetch(flat.edges.data() + candidates[i + AHEAD].at.third);
             }
-            const int32_t target = index->nodes[candidates[i]].target;
+            const int32_t target = candidates[i].at.target;
             if (is_key(target) && has_witness(candidates[i])) results.mark(target);
         }
     }
 
     void forget() {
-        for (const int32_t edge : met_edges) met[uint32_t(edge) >> 6] = 0;
-        met[index->edges.size() >> 6] |= uint64_t(1) << (index->edges.size() & 63);
-        for (const int32_t node : candidates) is_candidate[node] = 0;
-        for (const int32_t edge : known) reached[edge] = UNKNOWN;
-        accepted.clear();
-        begun.clear();
-        met_edges.clear();
+        std::fill(met.begin(), met.end(), 0);
+        met[flat.edges.size() >> 6] |= uint64_t(1) << (flat.edges.size() & 63);
+        if (!met_subs.empty())
+            for (const Candidate& candidate : candidates) is_candidate[candidate.at.number()] = 0;
+        accepted.distinct.clear();
+        begun.distinct.clear();
+        triggering.clear();
+        met_subs.clear();
         candidates.clear();
-        known.clear();
         listed_end = 0;
         pool.clear();
+        if (++document == 0) forget_all();
+    }
+
+    // So many documents were joined that their numbers begin anew.
+    void forget_all() {
+        document = 1;
+        accepted.resize(accepted.by_number.size());
+        begun.resize(begun.by_number.size());
+        for (FlatEdge& edge : flat.edges) edge.document = 0;
     }
 
    public:
@@ -357,18 +411,16 @@ class TwigJoin {
     int64_t evaluated = 0;              // candidates since ever
     int64_t work = 0;                   // in the last document, in states that are entered
 
-    TwigJoin(const FlatAutomaton& flat, const KnownPaths& paths) : flat(flat), paths(paths) {}
+    TwigJoin(FlatAutomaton& flat, const KnownPaths& paths) : flat(flat), paths(paths) {}
 
     void assign(const TwigIndex* of) {
         index = of;
         accepted.resize(flat.acceptances.size());
         begun.resize(flat.loops.size());
         met.assign(index->edges.size() / 64 + 1, 0);
-        is_candidate.assign(index->nodes.size(), 0);
-        reached.assign(index->edges.size(), UNKNOWN);
-        met_edges.clear();
         candidates.clear();
-        known.clear();
+        is_candidate.assign(index->nodes.size(), 0);
+        document = 0;
         forget();
     }
 
@@ -379,15 +431,15 @@ class TwigJoin {
         take_accepted(results);
         find_candidates();
         evaluated += int64_t(candidates.size());
-        work = int64_t(listed_end + met_edges.size()) / 2 + CANDIDATE * int64_t(candidates.size());
+        work = int64_t(listed_end + triggering.size()) / 2 + CANDIDATE * int64_t(candidates.size());
         if (!candidates.empty()) list_notes(begun, notes.loops_begun, &KnownPath::noted_loops);
         look_at_candidates(results);
         forget();
     }
 
     size_t bytes() const {
-        return met.capacity() * 8 + is_candidate.capacity() + (accepted.last.capacity() + begun.last.capacity()) * 4 +
-               reached.capacity() * sizeof(Set) + listed.capacity() * sizeof(Listed) + pool.capacity() * 4;
+        return met.capacity() * 8 + is_candidate.capacity() + candidates.capacity() * sizeof(Candidate) +
+               (accepted.by_number.capacity() + begun.by_number.capacity()) * sizeof(Lists::Last) + listed.capacity() * sizeof(Listed) + pool.capacity() * 4;
     }
 };
 
