@@ -202,7 +202,7 @@ inline void match_text_node(ReadState* state, const NameEntry* entry, TextFrame*
         count_work(state, scratch);
         for (const int32_t test : scratch.held) frame->passed.push_back(pack(i, test));
     }
-    keep_distinct(frame, false);
+    keep_distinct(frame);
 }
 
 // A text node ends here, if there is one: tries it if the element wants text nodes.
@@ -237,7 +237,6 @@ inline void close_text(ReadState* state, const NameEntry* entry, uint8_t wants) 
     const size_t begin = state->codes->size();
     const size_t string_length = state->text.size() - frame->string_start;
     if ((wants & WANTS_STRING) && !may_scan(state, string_length)) return;
-    keep_distinct(frame, true);
     for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
         const Part& part = state->parts[i];
         ConditionScratch& scratch = scratch_of(state, part);

@@ -61,7 +61,7 @@ enum ReadFault : int32_t {
 struct TextFrame {
     size_t string_start;            // where its string-value begins in ReadState::text
     bool had_nodes;                 // whether it had a text node so far
-    size_t sorted;                  // how many of `passed` are sorted and distinct
+    size_t sorted;                  // how many of `passed` were distinct when that was looked at
     std::vector<uint64_t> passed;   // pack(part, test) that its text nodes passed so far
 };
 
@@ -177,16 +177,17 @@ struct ReadState {
     }
 };
 
-// Keeps a list sorted and distinct, at a cost that is linear over all calls: it acts once the list has doubled.
-inline void keep_distinct(TextFrame* frame, bool now) {
+// Keeps a list from growing with the number of text nodes, at a cost that is linear over all calls: it acts once the list
+// has doubled.
+inline void keep_distinct(TextFrame* frame) {
     std::vector<uint64_t>& passed = frame->passed;
-    if (passed.size() == frame->sorted || (!now && passed.size() < 2 * frame->sorted + 1024)) return;
+    if (passed.size() < 2 * frame->sorted + 1024) return;
     std::sort(passed.begin(), passed.end());
     passed.erase(std::unique(passed.begin(), passed.end()), passed.end());
     frame->sorted = passed.size();
 }
 
-// The same for codes from `begin` on: several tables may report the same condition.
+// Makes codes from `begin` on distinct: several tables may report the same condition.
 inline void keep_distinct_codes(std::vector<int32_t>* codes, size_t begin) {
     std::sort(codes->begin() + begin, codes->end());
     codes->erase(std::unique(codes->begin() + begin, codes->end()), codes->end());
