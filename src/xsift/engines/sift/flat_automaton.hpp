@@ -164,6 +164,7 @@ class FlatAutomaton {
     // What is needed only while it is laid out.
     class Layout {
         static constexpr int32_t MANY_NAMES = 16;
+        static constexpr size_t AHEAD = 8;     // states that are asked for in advance
         enum : int32_t { STAR = -3, LOOP = -4 };  // as SCOPE: the "symbols" that lead to the states of `*` and `//`
 
         struct Move {
@@ -176,7 +177,6 @@ class FlatAutomaton {
         std::vector<Move> moves;               // of the automaton, then of the flat one
         std::vector<int32_t> first_of;         // by state: where in `moves` its own begin
         std::vector<int32_t> state_of;         // by state of the automaton: the flat one
-        FlatMap<int32_t> known;                // pack(flat state, symbol) -> flat state
         // By flat state:
         std::vector<int32_t> star, loop;
         std::vector<uint8_t> is_looping, is_scoped;
@@ -215,27 +215,26 @@ class FlatAutomaton {
        private:
         bool stays(int32_t state) const { return automaton.states[state].flags & NfaState::STAYS; }
 
-        static void sort(std::vector<Move>& moves) {
-            std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
-                return a.from != b.from ? a.from < b.from : pack(a.is_condition, a.symbol) < pack(b.is_condition, b.symbol);
-            });
-        }
-
-        void find_first(size_t states) {
-            first_of.assign(1, 0);
-            for (size_t i = 0; i < moves.size(); ++i)
-                while (first_of.size() <= size_t(moves[i].from)) first_of.push_back(int32_t(i));
-            first_of.resize(states + 1, int32_t(moves.size()));
-        }
-
-        // The transitions of the automaton, by state.
+        // The transitions of the automaton, by state; of each, names come first, ascending.
         void list_moves() {
+            std::vector<Move> unordered;
+            unordered.reserve(automaton.transitions.size());
+            first_of.assign(automaton.states.size() + 2, 0);
             automaton.transitions.all([&](uint64_t key, int32_t target) {
-                moves.push_back(Move{int32_t(key >> 32), stays(target), int32_t(uint32_t(key)), target});
+                unordered.push_back(Move{int32_t(key >> 32), stays(target), int32_t(uint32_t(key)), target});
+                ++first_of[size_t(key >> 32) + 2];
                 return true;
             });
-            sort(moves);
-            find_first(automaton.states.size());
+            for (size_t i = 2; i < first_of.size(); ++i) first_of[i] += first_of[i - 1];
+            moves.resize(unordered.size());
+            for (const Move& move : unordered) moves[first_of[move.from + 1]++] = move;
+            first_of.pop_back();
+            for (size_t i = 0; i + 1 < first_of.size(); ++i) {
+                if (first_of[i + 1] - first_of[i] < 2) continue;
+                std::sort(moves.begin() + first_of[i], moves.begin() + first_of[i + 1], [](const Move& a, const Move& b) {
+                    return pack(a.is_condition, a.symbol) < pack(b.is_condition, b.symbol);
+                });
+            }
         }
 
         int32_t new_state(int32_t name) {
@@ -248,56 +247,75 @@ class FlatAutomaton {
             return int32_t(star.size()) - 1;
         }
 
-        // The flat state that a symbol leads to, made if need be.
-        int32_t behind(int32_t state, int32_t symbol, int32_t name = 0) {
-            const int32_t found = known.get(pack(state, symbol), NONE);
-            if (found != NONE) return found;
-            const int32_t made = new_state(name);
-            known.put(pack(state, symbol), made);
-            return made;
-        }
+        // A state of the automaton that a flat one stands for.
+        struct Member {
+            int32_t state;
+            bool is_scoped;
+        };
+        // A step from one of them.
+        struct Leaving {
+            uint64_t symbol;                   // pack(is it a condition, symbol); STAR and LOOP come last
+            Member to;
+        };
 
         // Goes through the automaton from its first state, and gives each state its flat one. `moves` become those of the latter.
         void merge_states() {
-            struct Pending {
-                int32_t state, flat;
-                bool is_scoped;
-            };
-            std::vector<Pending> pending{{0, new_state(0), false}};
+            std::vector<Member> members{{0, false}};  // of all flat states, one after the other
+            std::vector<size_t> first_member{0, 1};
             std::vector<Move> merged;
+            merged.reserve(moves.size());
+            std::vector<Member> here;
+            std::vector<Leaving> leaving;
+            std::vector<int32_t> first_moves;
             state_of.assign(automaton.states.size(), NONE);
-            while (!pending.empty()) {
-                const Pending at = pending.back();
-                pending.pop_back();
-                const NfaState& state = automaton.states[at.state];
-                state_of[at.state] = at.flat;
-                if (state.accepts != NOTHING) codes.push_back(Code{at.flat, state.accepts});
-                subjects[at.flat] |= automaton.subjects.get(uint32_t(at.state), 0);
-                is_scoped[at.flat] |= at.is_scoped;
-                for (int32_t i = first_of[at.state]; i < first_of[at.state + 1]; ++i) {
-                    const Move& move = moves[i];
-                    const bool is_scope = move.symbol == SCOPE;
-                    const size_t before = star.size();
-                    const int32_t name = move.is_condition ? name_of[at.flat] : move.symbol;
-                    const int32_t to = is_scope ? at.flat : behind(at.flat, move.symbol, name);
-                    if (star.size() > before) merged.push_back(Move{at.flat, move.is_condition, move.symbol, to});
-                    pending.push_back(Pending{move.to, to, at.is_scoped || is_scope});
-                }
-                if (state.star >= 0) {
-                    const int32_t to = behind(at.flat, STAR);
-                    star[at.flat] = to;
-                    pending.push_back(Pending{state.star, to, at.is_scoped});
-                }
-                if (state.descendant >= 0) {
-                    const int32_t to = behind(at.flat, LOOP);
-                    loop[at.flat] = to;
-                    is_looping[to] = 1;
-                    pending.push_back(Pending{state.descendant, to, at.is_scoped});
+            new_state(0);
+            for (int32_t flat_state = 0; size_t(flat_state) < star.size(); ++flat_state) {
+                if (first_member[flat_state] + AHEAD < members.size())
+                    __builtin_prefetch(&automaton.states[members[first_member[flat_state] + AHEAD].state]);
+                here.assign(members.begin() + first_member[flat_state], members.begin() + first_member[flat_state + 1]);
+                leaving.clear();
+                for (size_t i = 0; i < here.size(); ++i) leave(here[i], flat_state, here, leaving);
+                if (here.size() > 1)
+                    std::sort(leaving.begin(), leaving.end(),
+                              [](const Leaving& a, const Leaving& b) { return a.symbol < b.symbol; });
+                first_moves.push_back(int32_t(merged.size()));
+                for (size_t i = 0; i < leaving.size();) {
+                    const uint64_t symbol = leaving[i].symbol;
+                    const int32_t to = arrive(flat_state, symbol, merged);
+                    for (; i < leaving.size() && leaving[i].symbol == symbol; ++i) members.push_back(leaving[i].to);
+                    first_member.push_back(members.size());
+                    if (int32_t(uint32_t(symbol)) == LOOP) is_looping[to] = 1;
                 }
             }
+            first_moves.push_back(int32_t(merged.size()));
             moves.swap(merged);
-            sort(moves);
-            find_first(star.size());
+            first_of.swap(first_moves);
+        }
+
+        // Notes what a state of the automaton accepts, and what leads on from it. Its scope belongs to the same flat state.
+        void leave(Member member, int32_t flat_state, std::vector<Member>& here, std::vector<Leaving>& leaving) {
+            const NfaState& state = automaton.states[member.state];
+            state_of[member.state] = flat_state;
+            if (state.accepts != NOTHING) codes.push_back(Code{flat_state, state.accepts});
+            if (state.flags & NfaState::CONDITIONAL) subjects[flat_state] |= automaton.subjects.get(uint32_t(member.state), 0);
+            is_scoped[flat_state] |= member.is_scoped;
+            for (int32_t i = first_of[member.state]; i < first_of[member.state + 1]; ++i) {
+                const Move& move = moves[i];
+                if (move.symbol == SCOPE) here.push_back(Member{move.to, true});
+                else leaving.push_back(Leaving{pack(move.is_condition, move.symbol), Member{move.to, member.is_scoped}});
+            }
+            if (state.star >= 0) leaving.push_back(Leaving{pack(2, STAR), Member{state.star, member.is_scoped}});
+            if (state.descendant >= 0) leaving.push_back(Leaving{pack(2, LOOP), Member{state.descendant, member.is_scoped}});
+        }
+
+        // The flat state behind another.
+        int32_t arrive(int32_t from, uint64_t leaving, std::vector<Move>& merged) {
+            const int32_t symbol = int32_t(uint32_t(leaving)), is_condition = int32_t(leaving >> 32) == 1;
+            const int32_t to = new_state(is_condition ? name_of[from] : std::max(symbol, 0));
+            if (symbol == STAR) star[from] = to;
+            else if (symbol == LOOP) loop[from] = to;
+            else merged.push_back(Move{from, is_condition, symbol, to});
+            return to;
         }
 
         // A key that is all that a state accepts stands for itself. For all else there is an acceptance.

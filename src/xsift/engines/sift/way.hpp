@@ -54,6 +54,7 @@ class Way {
     Making making;
     PlainWork recent;                                // times WINDOW, the older the less
     int64_t remembered_elements = 0, remembered_steps = 0;  // likewise
+    int64_t foreseen = 0, made = 0;                  // things, by new paths and in truth: conditions lead to more. Likewise
     int64_t again = 0;                               // those that came again, times FEW, likewise
     bool is_known = false;                           // else nothing was taken plainly yet, and it is a guess
 
@@ -75,8 +76,18 @@ class Way {
     int64_t cost_of(int64_t things) const {
         return things * std::min(MOST_MADE, MADE + making.members / MEMBERS / std::max<int64_t>(1, making.paths));
     }
+    // How much more was made than new paths let expect.
+    void learn(int64_t elements, int64_t things) {
+        const double paths = double(elements) * double(recent.new_paths) / double(std::max<int64_t>(1, recent.elements));
+        foreseen += WINDOW * things_of(int64_t(paths) + 1) - foreseen / WINDOW;
+        made += WINDOW * things - made / WINDOW;
+    }
     // And what so many new paths lead to.
-    int64_t cost_of_paths(int64_t paths) const { return cost_of(paths * making.things / std::max<int64_t>(1, making.paths)); }
+    int64_t things_of(int64_t paths) const { return paths * making.things / std::max<int64_t>(1, making.paths); }
+    int64_t cost_of_paths(int64_t paths) const {
+        const double more = double(made) / double(std::max<int64_t>(1, foreseen));
+        return int64_t(double(cost_of(things_of(paths))) * std::max(1.0, more));
+    }
 
    public:
     explicit Way(int32_t wanted) : wanted(wanted), plain(wanted == ALWAYS_PLAIN) {}
@@ -88,7 +99,7 @@ class Way {
         plain = wanted == ALWAYS_PLAIN;
         spent = 0;
         recent = PlainWork();
-        remembered_elements = remembered_steps = 0;
+        remembered_elements = remembered_steps = foreseen = made = 0;
         again = 0;
         is_known = false;
     }
@@ -110,10 +121,11 @@ class Way {
         remembered_steps += WINDOW * steps - remembered_steps / WINDOW;
         const int64_t things = made_by_now.things - making.things;
         making = made_by_now;
+        if (is_known) learn(elements, things);
         // By what was made, this is what it would be to take elements plainly, if half of it comes with known paths.
         if (!is_known) recent = PlainWork{making.paths, making.members / 2};
         spent = std::max<int64_t>(0, spent + cost_of(things) - gain_by(elements));
-        plain = spent > bearable();
+        plain = spent > bearable() || (is_known && pays(recent) && !is_repeating());
     }
 
     // A document was taken plainly, which may have come more than once before.
