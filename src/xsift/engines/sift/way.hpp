@@ -47,6 +47,7 @@ class Way {
     static constexpr int64_t SHARE = 5;              // of the work of plain runs, one part in so many
     static constexpr int64_t WINDOW = 128;           // documents that are kept in mind,
     static constexpr int64_t FEW = 32;               // and of which it is known if they came again
+    static constexpr int64_t DOUBT = 8;              // one in so many that did not is borne
 
     const int32_t wanted;
     bool plain;
@@ -70,7 +71,8 @@ class Way {
     int64_t bearable() const { return std::max(LITTLE, gain_by(is_repeating() ? MUCH_PATIENCE : PATIENCE)); }
 
     bool is_repeating() const { return again > FEW * FEW / 2; }
-    void count(bool came_again) { again += FEW * came_again - again / FEW; }
+    // To find out that documents do not come again takes fewer than to find out that they do: what is made for them is lost.
+    void count(bool came_again) { again += came_again ? FEW - again / FEW : -(again / DOUBT); }
 
     // What it costs to make so many things.
     int64_t cost_of(int64_t things) const {
