@@ -52,6 +52,7 @@ struct alignas(64) KnownPath {
     Span acceptances() const { return Span{acceptances_at, keys_at}; }
     Span keys() const { return Span{keys_at, end}; }
 };
+static_assert(sizeof(KnownPath) == 64);
 
 class KnownPaths {
    public:

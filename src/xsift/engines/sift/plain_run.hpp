@@ -67,13 +67,13 @@ class PlainRun {
     PlainNotes taken;
     uint64_t document = 0;             // its number
     int32_t innermost = 0;             // the innermost open element
-    std::vector<Asked> asked;          // likewise, but to be looked up
-    std::vector<Target> reached;       // by the name at hand
+    std::vector<Target> reached;       // by the name or the condition at hand
+    std::vector<Asked> asked;          // where it is to be looked up
     std::vector<int32_t> held;         // the conditions at hand, each once
     std::vector<uint64_t> held_at;     // by condition: when it held last
     uint64_t held_round = 0;
     static constexpr size_t AHEAD = 8; // states that are asked for in advance
-    static constexpr size_t MANY_HELD = 16;  // conditions of an element
+    static constexpr size_t MANY_HELD = 16;  // conditions of an element that are not looked up one by one
 
     // Paths that were met, in this document and before: two that share a place forget each other.
     static constexpr size_t PATHS = size_t(1) << 15;
