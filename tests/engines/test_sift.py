@@ -226,6 +226,32 @@ def test_paths_that_are_known_are_not_entered_again(cache_bytes: int) -> None:
         assert cache_bytes < 1 << 27 or entered[-1] < entered[0]
 
 
+def test_an_element_where_a_condition_holds_keeps_its_known_path() -> None:
+    """So do those below it: only what is behind the condition is entered again."""
+    symbols = Symbols()
+    engine = Sift(remember="never")
+    names = [f"c{number}" for number in range(30)]
+    keys = [engine.add(p) for name in names for p in patterns(f"/a/b/{name}", symbols)]
+    keys += [engine.add(p) for p in patterns("/a[@x]/b/c1", symbols)]
+    document = Element("a", ["x"], [Element("b", children=[Element(name) for name in names])]).document(symbols)
+    for _ in range(3):
+        assert engine.match(document).tolist() == sorted(keys)
+    before = engine.counters()["states entered in them"]
+    assert engine.match(document).tolist() == sorted(keys)
+    assert 0 < engine.counters()["states entered in them"] - before <= 3  # behind @x; b; c1
+
+
+@pytest.mark.parametrize("held", [1, 16, 17, 60])
+def test_few_and_many_conditions_that_hold_at_once(held: int) -> None:
+    """Few are looked up, many looked through; either way at a path that is not known yet, and at one that is."""
+    symbols = Symbols()
+    engine = Sift(remember="never")
+    keys = [engine.add(p) for number in range(60) for p in patterns(f"/a[@x{number}]/b", symbols)]
+    document = Element("a", [f"x{number}" for number in range(held)], [Element("b")]).document(symbols)
+    for _ in range(4):
+        assert engine.match(document).tolist() == keys[:held]
+
+
 def test_elements_that_nothing_leads_to_are_not_looked_at() -> None:
     """Below a name that leads nowhere; but conditions may lead on from it, and what is `//` above it does."""
     symbols = Symbols()
