@@ -252,6 +252,62 @@ def test_few_and_many_conditions_that_hold_at_once(held: int) -> None:
         assert engine.match(document).tolist() == keys[:held]
 
 
+def test_nodes_are_looked_at_when_their_rarest_branch_is_there() -> None:
+    """By its looks the branch with more names is the rarer one. Documents tell that it is not."""
+    symbols = Symbols()
+    engine = Sift(remember="always")
+    for number in range(50):
+        for pattern in patterns(f"/a[b/c/d][e{number}]", symbols):
+            engine.add(pattern)
+    common = Element("b", children=[Element("c", children=[Element("d")])])
+    looks = []
+    for number in range(120):
+        before = engine.counters()["nodes checked"]
+        others = [Element(f"f{number}"), Element(f"e{number % 60}")]  # sets that were met are not looked at again
+        found = engine.match(Element("a", children=[common, *others]).document(symbols))
+        assert list(found) == ([number % 60] if number % 60 < 50 else [])
+        looks.append(engine.counters()["nodes checked"] - before)
+    assert looks[0] == 50
+    assert max(looks[60:]) <= 1
+
+
+@pytest.mark.parametrize("remember", ["always", "never"])
+def test_a_rare_branch_beside_a_common_one_that_branches(remember: str) -> None:
+    symbols = Symbols()
+    engine = Sift(remember=remember)
+    for number in range(20):
+        for pattern in patterns(f"/a[b[c][d]][e{number}]", symbols):
+            engine.add(pattern)
+    common = Element("b", children=[Element("c"), Element("d")])
+    for number in range(200):
+        document = Element("a", children=[common, Element(f"e{number % 25}")]).document(symbols)
+        assert engine.match(document).tolist() == ([number % 25] if number % 25 < 20 else [])
+
+
+@pytest.mark.parametrize("remember", ["auto", "always", "never"])
+def test_answers_stay_right_when_nodes_are_listed_anew(remember: str) -> None:
+    """Twigs with many branches, and with branches that branch, over so many documents that triggers are chosen twice."""
+    rng = random.Random(5)
+    symbols = Symbols()
+    engine = Sift(remember=remember, cache_bytes=20_000)
+    names = "aaaaaabbbbbcccdef"  # some are rare
+    texts = {f"//{rng.choice(names)}" + _branches(rng, names, 3) for _ in range(150)}
+    distinct = {pattern.key: pattern for text in sorted(texts) for pattern in patterns(text, symbols)}
+    keys = {engine.add(pattern): pattern for pattern in distinct.values()}
+    for _ in range(100):
+        element = random_element(rng, names, size=30)
+        tree = Tree(element.codes(symbols))
+        expected = {key for key, pattern in keys.items() if Evaluation(pattern, tree).matches()}
+        assert set(engine.match(element.document(symbols)).tolist()) == expected
+
+
+def _branches(rng: random.Random, names: str, depth: int) -> str:
+    return "".join(
+        f"[{rng.choice(['', './/'])}{rng.choice(names)}{_branches(rng, names, depth - 1) if rng.random() < 0.5 else ''}]"
+        for _ in range(rng.randrange(1, 5) if depth else 0)
+    )
+
+
 def test_elements_that_nothing_leads_to_are_not_looked_at() -> None:
     """Below a name that leads nowhere; but conditions may lead on from it, and what is `//` above it does."""
     symbols = Symbols()

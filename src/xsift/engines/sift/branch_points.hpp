@@ -60,8 +60,8 @@ class BranchPoints {
    public:
     int64_t decisions = 0;
 
-    BranchPoints(const TwigIndex* index, LazyDfa& dfa, const Configurations& configurations, Results& results)
-        : index(index), dfa(dfa), configurations(configurations), results(results), decider(dfa) {}
+    BranchPoints(const TwigIndex* index, LazyDfa& dfa, TriggerTable& table, const Configurations& configurations, Results& results)
+        : index(index), dfa(dfa), configurations(configurations), results(results), decider(dfa, table) {}
 
     int64_t sets_made() const { return sets.made; }
     int64_t looked() const { return decider.looked; }

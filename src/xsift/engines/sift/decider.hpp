@@ -15,6 +15,7 @@ namespace xsift::sift {
 
 class Decider {
     LazyDfa& dfa;
+    TriggerTable& table;
     std::vector<uint64_t> bits;        // by edge; then one that is always set
     std::vector<int32_t> seen;         // the parts of the yields, each once
     std::vector<int32_t> distinct;     // the edges that were met beside them, likewise
@@ -27,11 +28,11 @@ class Decider {
     uint64_t word_of(uint32_t edge) const { return bits[edge >> 6] >> (edge & 63); }
     void set(uint32_t edge) { bits[edge >> 6] |= uint64_t(1) << (edge & 63); }
 
-    bool holds_all(int32_t number) const {
-        const Node& node = dfa.index->nodes[number];
+    bool holds_all(const WideTrigger& at) const {
+        const Node& node = dfa.index->nodes[at.node];
         for (int32_t i = node.ordered; i < node.edge_count; ++i) {
             const int32_t edge = dfa.index->edge_pool[node.edges + i];
-            if (edge != node.trigger && !(word_of(edge) & 1)) return false;
+            if (edge != at.edge && !(word_of(edge) & 1)) return false;
         }
         return true;
     }
@@ -52,7 +53,7 @@ class Decider {
     void look(const WideTrigger* trigger, size_t count) {
         looked += int64_t(count);
         for (size_t i = 0; i < count; ++i)
-            if (holds(trigger[i].trigger) && holds_all(trigger[i].node)) complete(trigger[i].trigger.target);
+            if (holds(trigger[i].trigger) && holds_all(trigger[i])) complete(trigger[i].trigger.target);
     }
 
     void complete(int32_t target) { (is_key(target) ? keys : edges).push_back(target); }
@@ -67,7 +68,7 @@ class Decider {
     std::vector<int32_t> edges;        // as codes
     int64_t looked = 0;                // triggers, since ever
 
-    explicit Decider(LazyDfa& dfa) : dfa(dfa) {}
+    Decider(LazyDfa& dfa, TriggerTable& table) : dfa(dfa), table(table) {}
 
     void restart() {
         bits.assign(dfa.index->edges.size() / 64 + 1, 0);
@@ -84,6 +85,8 @@ class Decider {
         edges.clear();
         seen.clear();
         distinct.clear();
+        for (const int32_t yield : yields) __builtin_prefetch(&dfa.yields[yield]);
+        for (const int32_t yield : yields) __builtin_prefetch(&dfa.part_lists[dfa.yields[yield].parts]);
         for (const int32_t edge : met) __builtin_prefetch(&index.edges[edge]);
         for (const int32_t yield : yields) {
             for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
@@ -108,7 +111,7 @@ class Decider {
             if (word_of(edge) & 1) continue;
             set(edge);
             distinct.push_back(edge);
-            if (index.edges[edge].first != NONE) __builtin_prefetch(&index.nodes[index.edges[edge].first]);
+            table.ask_for(edge);
         }
         for (const int32_t part : seen) {
             const Accepts& at = dfa.parts.accepts_of[part];
@@ -121,6 +124,7 @@ class Decider {
             look(triggers, at.triggers);
             if (at.wide) look(reinterpret_cast<const WideTrigger*>(triggers + at.triggers), at.wide);
         }
+        if (table.is_counting()) count();
         found.clear();
         found_wide.clear();
         for (const int32_t edge : distinct) dfa.triggers.append_triggers(edge, found, found_wide);
@@ -130,6 +134,15 @@ class Decider {
     }
 
    private:
+    // Counts the edges that were met.
+    void count() {
+        for (const int32_t part : seen) {
+            const Accepts& at = dfa.parts.accepts_of[part];
+            for (uint32_t i = at.begin; i < at.end; ++i) table.count(edge_of_code(dfa.parts.pool[i]));
+        }
+        for (const int32_t edge : distinct) table.count(edge);
+    }
+
     void clear(size_t set_edges) {
         if (set_edges > bits.size() / 8) {
             std::fill(bits.begin(), bits.end(), 0);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trigger_table.hpp"
 #include "twig_index.hpp"
 
 namespace xsift::sift {
@@ -73,20 +74,10 @@ struct FlatLoop {
     bool is_noted;        // it is in a scope: where it began is needed to find out which twigs hold
 };
 
-// A node that is to be looked at when an edge is met.
-struct NodeTrigger {
-    int32_t other, third;  // edges that must hold besides; the number after the last edge stands for none
-    int32_t target;        // the code of what the node completes
-    int32_t node;          // or ~ of it: then there are yet more edges
-
-    bool has_more() const { return node < 0; }
-    int32_t number() const { return has_more() ? ~node : node; }
-};
-
 // One of the things that an acceptance stands for.
 struct Accepted {
     int32_t code;          // of a key, or of an edge,
-    int32_t first, end;    // which is the trigger of these, in `triggers`
+    int32_t first, end;    // which is the trigger of these, in the table of triggers
 };
 
 // A part of the way up from where an edge was met to its scope: so many parents, then all elements above where a loop began.
@@ -123,13 +114,20 @@ class FlatAutomaton {
     // For the twig join:
     std::vector<FlatEdge> edges;
     std::vector<Climb> climbs;
-    std::vector<int32_t> triggers_of;    // by edge: where in `triggers` the nodes begin that are to be looked at when it is met
-    std::vector<NodeTrigger> triggers;
 
     // Lays an index out anew.
     void assign(const TwigIndex& index) {
         *this = FlatAutomaton();
         Layout(*this, index).lay_out();
+    }
+
+    // Nodes have other triggers now.
+    void take_triggers(const TriggerTable& table) {
+        for (Accepted& at : accepted) {
+            if (is_key(at.code)) continue;
+            at.first = table.begin_of(edge_of_code(at.code));
+            at.end = table.begin_of(edge_of_code(at.code) + 1);
+        }
     }
 
     // The first of some transitions, ascending, by a symbol, or by a greater one. It is searched for without a branch, which
@@ -154,10 +152,9 @@ class FlatAutomaton {
         return states.capacity() * sizeof(FlatState) + conditions.capacity() * sizeof(FlatConditions) +
                loops.capacity() * sizeof(FlatLoop) + transitions.capacity() * sizeof(Transition) +
                asking.capacity() * sizeof(Asking) + asking_of.bytes() +
-               (askings.capacity() + waiting_of.capacity() + acceptances.capacity() + triggers_of.capacity()) * sizeof(int32_t) +
+               (askings.capacity() + waiting_of.capacity() + acceptances.capacity()) * sizeof(int32_t) +
                accepted.capacity() * sizeof(Accepted) + edges.capacity() * sizeof(FlatEdge) +
-               climbs.capacity() * sizeof(Climb) +
-               triggers.capacity() * sizeof(NodeTrigger);
+               climbs.capacity() * sizeof(Climb);
     }
 
    private:
@@ -202,13 +199,6 @@ class FlatAutomaton {
                 flat.edges[i].climbs = int32_t(flat.climbs.size());
                 lay_out_climbs(index.edges[i]);
                 flat.edges[i].climbs_end = int32_t(flat.climbs.size());
-                lay_out_triggers(index.edges[i]);
-            }
-            flat.triggers_of.push_back(int32_t(flat.triggers.size()));
-            for (Accepted& at : flat.accepted) {
-                if (is_key(at.code)) continue;
-                at.first = flat.triggers_of[edge_of_code(at.code)];
-                at.end = flat.triggers_of[edge_of_code(at.code) + 1];
             }
         }
 
@@ -439,17 +429,6 @@ class FlatAutomaton {
                 }
             }
             if (parents) flat.climbs.push_back(Climb{parents, NONE});
-        }
-
-        void lay_out_triggers(const Edge& edge) {
-            const int32_t none = int32_t(index.edges.size());
-            flat.triggers_of.push_back(int32_t(flat.triggers.size()));
-            for (int32_t number = edge.first; number != NONE; number = index.nodes[number].next) {
-                const Node& node = index.nodes[number];
-                flat.triggers.push_back(NodeTrigger{node.other == NONE ? none : node.other,
-                                                    node.third == NONE ? none : node.third, node.target,
-                                                    node.more ? ~number : number});
-            }
         }
     };
 };

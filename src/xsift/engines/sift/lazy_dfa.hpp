@@ -81,7 +81,7 @@ class LazyDfa {
     std::vector<int32_t> part_lists;
     int64_t states_made = 0;
 
-    explicit LazyDfa(const TwigIndex* index) : index(index), triggers(parts) { parts.index = index; }
+    LazyDfa(const TwigIndex* index, const TriggerTable& table) : index(index), triggers(parts, table) { parts.index = index; }
 
     // Forgets all states but DEAD and the first.
     void restart() {

@@ -54,6 +54,7 @@ class PlainRun {
 
     const TwigIndex* index;
     Results& results;
+    TriggerTable& table;
     FlatAutomaton flat;
     KnownPaths known;
     TwigJoin join;
@@ -85,8 +86,8 @@ class PlainRun {
    public:
     PlainWork work;                    // in this document
 
-    PlainRun(const TwigIndex* index, Results& results, int64_t cache_bytes)
-        : index(index), results(results), known(cache_bytes / KNOWN_SHARE), join(flat, known) {}
+    PlainRun(const TwigIndex* index, TriggerTable& table, Results& results, int64_t cache_bytes)
+        : index(index), results(results), table(table), known(cache_bytes / KNOWN_SHARE), join(flat, table, known) {}
 
     int64_t evaluated() const { return join.evaluated; }
     int64_t entered() const { return entered_before + work.entered; }  // states since ever
@@ -94,6 +95,8 @@ class PlainRun {
     // The index is another one.
     void assign() {
         flat.assign(*index);
+        table.lay_out();
+        flat.take_triggers(table);
         join.assign(index);
         known.clear();
         is_looping.assign(flat.loops.size(), 0);
@@ -111,6 +114,9 @@ class PlainRun {
         }
         levels.push_back(document_level());
     }
+
+    // Nodes have other triggers now.
+    void take_triggers() { flat.take_triggers(table); }
 
     void begin() {
         while (levels.size() > 1) close();  // it broke off, or was decided before its end

@@ -84,8 +84,8 @@ class RememberingRun {
    public:
     int64_t flushes = 0;
 
-    RememberingRun(const TwigIndex* index, Results& results, int64_t cache_bytes)
-        : index(index), results(results), dfa(index), configurations(dfa), points(index, dfa, configurations, results),
+    RememberingRun(const TwigIndex* index, TriggerTable& table, Results& results, int64_t cache_bytes)
+        : index(index), results(results), dfa(index, table), configurations(dfa), points(index, dfa, table, configurations, results),
           cache_bytes(std::min(cache_bytes, LazyDfa::MOST_BYTES)) {}
 
     int64_t states_made() const { return dfa.states_made; }
@@ -107,6 +107,9 @@ class RememberingRun {
         restart();
         points.assign();
     }
+
+    // Nodes have other triggers now.
+    void take_triggers() { dfa.triggers.forget_blocks(); }
 
     int64_t steps_taken() const { return steps; }
 

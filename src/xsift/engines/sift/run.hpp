@@ -22,6 +22,7 @@ class Run : public Guide {
     static constexpr size_t FIRST_LOOK = 8192;       // notes, after which it is looked if a plain run still pays
 
     const TwigIndex* index;
+    TriggerTable table;
     Results results;
     RememberingRun remembering;
     PlainRun plain;
@@ -47,7 +48,7 @@ class Run : public Guide {
     int64_t plain_documents = 0;
 
     Run(const TwigIndex* index, int64_t cache_bytes, int32_t wanted)
-        : index(index), remembering(index, results, cache_bytes), plain(index, results, cache_bytes), way(wanted),
+        : index(index), table(index), remembering(index, table, results, cache_bytes), plain(index, table, results, cache_bytes), way(wanted),
           most_notes(std::max(FEWEST_NOTES, size_t(cache_bytes / NOTE_BYTES))) {}
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
@@ -61,11 +62,12 @@ class Run : public Guide {
     int64_t entered() const { return plain.entered(); }
     size_t cached_bytes() const { return remembering.cached_bytes(); }
     size_t mark_bytes() const {
-        return remembering.mark_bytes() + results.bytes() + plain.bytes() + counted.capacity() * sizeof(Counted);
+        return remembering.mark_bytes() + table.bytes() + results.bytes() + plain.bytes() + counted.capacity() * sizeof(Counted);
     }
 
     void begin(int64_t version_now) {
         if (version != version_now) {
+            table.assign();
             remembering.assign();
             results.resize(index->pattern_node.size());
             version = version_now;
@@ -79,6 +81,10 @@ class Run : public Guide {
         is_plain = way.is_plain() && !index->ordered_count;
         taken.clear();
         is_watched = !is_plain && way.watches();
+        if (table.begin_document()) {
+            remembering.take_triggers();
+            if (plain_version == version) plain.take_triggers();
+        }
         if (is_plain) begin_plain();
         else begin_remembering();
     }

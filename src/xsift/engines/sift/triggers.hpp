@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "parts.hpp"
+#include "trigger_table.hpp"
 
 namespace xsift::sift {
 
@@ -17,10 +18,12 @@ struct Trigger {
 struct WideTrigger {
     Trigger trigger;
     int32_t node;
+    int32_t edge;             // by which it is triggered
 };
 
 class TriggerBlocks {
-    const Parts& parts;
+    Parts& parts;
+    const TriggerTable& table;
     std::vector<Trigger> made_triggers;
     std::vector<WideTrigger> made_wide;
 
@@ -33,9 +36,16 @@ class TriggerBlocks {
    public:
     std::vector<int32_t> blocks;
 
-    explicit TriggerBlocks(const Parts& parts) : parts(parts) {}
+    TriggerBlocks(Parts& parts, const TriggerTable& table) : parts(parts), table(table) {}
 
     void restart() { blocks.clear(); }
+
+    // Nodes have other triggers now.
+    void forget_blocks() {
+        blocks.clear();
+        for (Accepts& part : parts.accepts_of) part.block = Parts::NO_BLOCK;
+    }
+
     size_t bytes() const { return blocks.capacity() * sizeof(int32_t); }
 
     // Makes the block of a part.
@@ -45,7 +55,7 @@ class TriggerBlocks {
         part.block = uint32_t(blocks.size());
         for (uint32_t i = part.begin; i < part.end; ++i) {
             const int32_t edge = edge_of_code(parts.pool[i]);
-            if (parts.index->edges[edge].uses > parts.index->edges[edge].listed) blocks.push_back(edge);
+            if (parts.index->edges[edge].uses > table.number_of(edge)) blocks.push_back(edge);
             append_triggers(edge, made_triggers, made_wide);
         }
         part.edges = uint32_t(blocks.size()) - part.block;
@@ -57,14 +67,11 @@ class TriggerBlocks {
 
     // Appends what an edge triggers.
     void append_triggers(int32_t edge, std::vector<Trigger>& to, std::vector<WideTrigger>& to_wide) const {
-        const int32_t none = int32_t(parts.index->edges.size());
-        for (int32_t number = parts.index->edges[edge].first; number != NONE;) {
-            const Node& node = parts.index->nodes[number];
-            const Trigger made{node.other == NONE ? none : node.other, node.third == NONE ? none : node.third, node.target};
-            if (node.more) to_wide.push_back(WideTrigger{made, number});
+        table.each(edge, [&](const NodeTrigger& at) {
+            const Trigger made{at.other, at.third, at.target};
+            if (at.has_more()) to_wide.push_back(WideTrigger{made, at.number(), edge});
             else to.push_back(made);
-            number = node.next;
-        }
+        });
     }
 };
 

@@ -8,7 +8,8 @@
 // stands in.
 //
 // A node is looked at only when its trigger holds: of its edges, the one that looks the least likely to hold, and among
-// equals the one that has the fewest nodes listed under it.
+// equals the one that has the fewest nodes listed under it. That is a guess; a run that has seen documents knows better
+// (trigger_table.hpp).
 //
 // Order. A node whose children must come in order does not see paths that end somewhere below them, but the children
 // themselves when they end: each is a sub, even where it does not branch. The node counts them from left to right, and

@@ -60,6 +60,7 @@ struct PlainNotes {
 class TwigJoin {
     const TwigIndex* index = nullptr;
     FlatAutomaton& flat;
+    TriggerTable& table;
     const KnownPaths& paths;
     const PlainNotes* taken = nullptr;
 
@@ -89,7 +90,7 @@ class TwigJoin {
     std::vector<uint64_t> met;         // bits by edge; then one that is always set
     struct Met {
         int32_t edge;
-        int32_t first, end;            // what it triggers, in flat.triggers
+        int32_t first, end;            // what it triggers, in the table
     };
     std::vector<Met> triggering;       // edges that the run met which trigger something
     std::vector<int32_t> met_subs;     // edges that subs complete, likewise
@@ -147,7 +148,11 @@ class TwigJoin {
         for (const Note& note : notes) list(lists, note.number, note.element);
         for (const int32_t path : taken->visited) {
             const Span span = (paths.paths[path].*of_path)();
-            for (int32_t i = span.begin; i < span.end; ++i) list(lists, paths.numbers[i], ~path);
+            const int32_t* const number = paths.numbers.data();
+            for (int32_t i = span.begin; i < span.end; ++i) {
+                if (i + int32_t(AHEAD) < span.end) __builtin_prefetch(&lists.by_number[number[i + AHEAD]], WRITING);
+                list(lists, number[i], ~path);
+            }
         }
     }
 
@@ -179,6 +184,7 @@ class TwigJoin {
     void take(const Accepted& it, Results& results) {
         if (is_key(it.code)) return results.mark(it.code);
         meet(edge_of_code(it.code));
+        if (table.is_counting()) table.count(edge_of_code(it.code));
         if (it.first != it.end) triggering.push_back(Met{edge_of_code(it.code), it.first, it.end});
     }
 
@@ -196,29 +202,35 @@ class TwigJoin {
     // Looks at the nodes that edges trigger. A node with subs has the edge of one as its trigger, but maybe not of the one that is
     // found last: so nodes of such edges are looked at until there is nothing new. The rounds are as many as subs are nested.
     void find_candidates() {
+        const NodeTrigger* const triggers = table.data();
         for (size_t i = 0; i < triggering.size(); ++i) {
-            if (i + AHEAD < triggering.size()) __builtin_prefetch(flat.triggers.data() + triggering[i + AHEAD].first);
+            if (i + AHEAD < triggering.size()) __builtin_prefetch(triggers + triggering[i + AHEAD].first);
             for (int32_t j = triggering[i].first; j < triggering[i].end; ++j)
-                if (is_to_be_looked_at(flat.triggers[j])) candidates.push_back(Candidate{triggering[i].edge, flat.triggers[j]});
+                if (is_to_be_looked_at(triggers[j])) candidates.push_back(Candidate{triggering[i].edge, triggers[j]});
         }
-        for (size_t looked_at = 0; looked_at < candidates.size();) {
+        for (size_t looked_at = 0, subs = 0;; subs = met_subs.size()) {
             for (; looked_at < candidates.size(); ++looked_at) {
                 const int32_t target = candidates[looked_at].at.target;
                 if (is_key(target) || is_met(edge_of_code(target))) continue;
                 meet(edge_of_code(target));
                 met_subs.push_back(edge_of_code(target));
+                if (table.is_counting()) table.count(edge_of_code(target));
             }
-            for (const int32_t edge : met_subs) look(edge);
+            if (subs == met_subs.size()) return;
+            for (size_t i = 0; i < met_subs.size(); ++i) {
+                if (i + 2 * AHEAD < met_subs.size()) table.ask_where(met_subs[i + 2 * AHEAD]);
+                if (i + AHEAD < met_subs.size()) table.ask_for(met_subs[i + AHEAD]);
+                look(met_subs[i]);
+            }
         }
     }
 
     void look(int32_t edge) {
-        for (int32_t i = flat.triggers_of[edge]; i < flat.triggers_of[edge + 1]; ++i) {
-            const NodeTrigger& at = flat.triggers[i];
-            if (!is_to_be_looked_at(at) || is_candidate[at.number()]) continue;
+        table.each(edge, [&](const NodeTrigger& at) {
+            if (!is_to_be_looked_at(at) || is_candidate[at.number()]) return;
             is_candidate[at.number()] = 1;
             candidates.push_back(Candidate{edge, at});
-        }
+        });
     }
 
     // The way up.
@@ -301,7 +313,8 @@ class TwigJoin {
         return outermost < element ? outermost : NONE;
     }
 
-    // A branch point below which an edge is: that of some element, outermost if there are several. NONE if none is seen.
+    // A branch point below which an edge is: that of some element, outermost if there are several. NONE if none is seen. For
+    // what a sub completes it was found when that was looked at.
     int32_t glance(int32_t number) {
         FlatEdge& edge = about(number);
         if (edge.glance == FlatEdge::UNSEEN) edge.glance = branch_point_above(met_at(edge), edge);
@@ -310,7 +323,6 @@ class TwigJoin {
 
     // Some element where an edge was met.
     int32_t met_at(const FlatEdge& edge) {
-        if (edge.acceptance == NONE) return glance_at_node(edge.sub);
         const int32_t element = listed[last_of(accepted, edge.acceptance)].element;
         return element >= 0 ? element : taken->visits[paths.paths[~element].visits].element;
     }
@@ -333,20 +345,24 @@ class TwigJoin {
         return element;
     }
 
-    // Whether a node holds for some element. As often as not there is only one branch point, which is seen at a glance.
+    // The same for a candidate. As often as not there is only one branch point, which is seen at a glance.
+    int32_t glance_at(const Candidate& candidate) {
+        const NodeTrigger& at = candidate.at;
+        if (at.has_more()) return glance_at_node(at.number());
+        const int32_t element = glance(candidate.edge);
+        if (element == NONE || (!is_none(at.other) && glance(at.other) != element)) return NONE;
+        return is_none(at.third) || glance(at.third) == element ? element : NONE;
+    }
+
+    // Whether a node holds for some element.
     bool has_witness(const Candidate& candidate) {
         const NodeTrigger& at = candidate.at;
-        if (at.has_more()) {
-            if (glance_at_node(at.number()) != NONE) return true;
-            intersect(at.number());
-            return !common.empty();
+        if (!at.has_more()) {
+            const Set one = reached_by(candidate.edge);
+            if (is_none(at.other)) return !one.is_empty();
+            const bool are_two = are_common(one, reached_by(at.other));
+            if (!are_two || is_none(at.third)) return are_two;
         }
-        const int32_t element = glance(candidate.edge);
-        if (is_none(at.other)) return element != NONE || !reached_by(candidate.edge).is_empty();
-        if (element != NONE && glance(at.other) == element && (is_none(at.third) || glance(at.third) == element)) return true;
-        const Set one = reached_by(candidate.edge), other = reached_by(at.other);
-        if (is_none(at.third)) return are_common(one, other);
-        if (!are_common(one, other)) return false;
         intersect(at.number());
         return !common.empty();
     }
@@ -370,6 +386,7 @@ class TwigJoin {
         }
     }
 
+    // A sub comes before the nodes that it is a branch of.
     void look_at_candidates(Results& results) {
         for (size_t i = 0; i < candidates.size(); ++i) {
             if (i + AHEAD < candidates.size()) {
@@ -377,8 +394,13 @@ class TwigJoin {
                 __builtin_prefetch(flat.edges.data() + candidates[i + AHEAD].at.other);
                 __builtin_prefetch(flat.edges.data() + candidates[i + AHEAD].at.third);
             }
-            const int32_t target = candidates[i].at.target;
-            if (is_key(target) && has_witness(candidates[i])) results.mark(target);
+            const int32_t target = candidates[i].at.target, element = glance_at(candidates[i]);
+            if (is_key(target)) {
+                if (element != NONE || has_witness(candidates[i])) results.mark(target);
+            } else {
+                FlatEdge& edge = about(edge_of_code(target));
+                edge.glance = branch_point_above(element, edge);
+            }
         }
     }
 
@@ -406,12 +428,13 @@ class TwigJoin {
     }
 
    public:
+    static constexpr int WRITING = 1;
     static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
     static constexpr int64_t CANDIDATE = 4;  // one is as much work as so many states that are entered
     int64_t evaluated = 0;              // candidates since ever
     int64_t work = 0;                   // in the last document, in states that are entered
 
-    TwigJoin(FlatAutomaton& flat, const KnownPaths& paths) : flat(flat), paths(paths) {}
+    TwigJoin(FlatAutomaton& flat, TriggerTable& table, const KnownPaths& paths) : flat(flat), table(table), paths(paths) {}
 
     void assign(const TwigIndex* of) {
         index = of;
