@@ -22,6 +22,19 @@ namespace xsift::sift {
 // A name as one of 64 bits.
 inline uint64_t wide_name_bit(int32_t symbol) { return uint64_t(1) << (symbol & 63); }
 
+// The first of some things, ascending by a number, whose number is not less than another. It is searched for without a
+// branch, which could not be predicted.
+template <class T, class NumberOf>
+const T* first_from(const T* at, const T* end, int32_t number, NumberOf&& number_of) {
+    if (at == end) return end;
+    for (int64_t left = end - at; left > 1;) {
+        const int64_t half = left / 2;
+        at += number_of(at[half - 1]) < number ? half : 0;
+        left -= half;
+    }
+    return at + (number_of(*at) < number);
+}
+
 // Where a transition leads: to a state, or to nothing but what that accepts.
 class Target {
     int32_t value;                     // a state; or ~ of a key times 2, of an acceptance times 2 and 1; NOWHERE
@@ -130,21 +143,9 @@ class FlatAutomaton {
         }
     }
 
-    // The first of some transitions, ascending, by a symbol, or by a greater one. It is searched for without a branch, which
-    // could not be predicted.
-    static const Transition* first_among(const Transition* at, const Transition* end, int32_t symbol) {
-        if (at == end) return end;
-        for (int64_t left = end - at; left > 1;) {
-            const int64_t half = left / 2;
-            at += at[half - 1].symbol < symbol ? half : 0;
-            left -= half;
-        }
-        return at + (at->symbol < symbol);
-    }
-
     // Where a symbol leads, if there is at most one such transition.
     static Target among(const Transition* first, const Transition* end, int32_t symbol) {
-        const Transition* const at = first_among(first, end, symbol);
+        const Transition* const at = first_from(first, end, symbol, [](const Transition& it) { return it.symbol; });
         return at != end && at->symbol == symbol ? at->target : Target();
     }
 

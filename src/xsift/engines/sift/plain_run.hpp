@@ -483,20 +483,9 @@ class PlainRun {
         const int32_t* state = known.numbers.data() + states.begin;
         const int32_t* const end = known.numbers.data() + states.end;
         for (int32_t i = flat.askings[group]; i < flat.askings[group + 1] && state != end; ++i) {
-            state = first_from(state, end, flat.asking[i].conditions);
+            state = first_from(state, end, flat.asking[i].conditions, [](int32_t conditions) { return conditions; });
             if (state != end && *state == flat.asking[i].conditions) reached.push_back(flat.asking[i].target);
         }
-    }
-
-    // The first of some numbers, ascending, that is not less than another. It is searched for without a branch, which could not
-    // be predicted.
-    static const int32_t* first_from(const int32_t* at, const int32_t* end, int32_t number) {
-        for (int64_t left = end - at; left > 1;) {
-            const int64_t half = left / 2;
-            at += at[half - 1] < number ? half : 0;
-            left -= half;
-        }
-        return at + (*at < number);
     }
 
     // Keeps what was found.
