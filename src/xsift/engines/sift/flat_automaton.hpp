@@ -29,7 +29,7 @@ const T* first_from(const T* at, const T* end, int32_t number, NumberOf&& number
     if (at == end) return end;
     for (int64_t left = end - at; left > 1;) {
         const int64_t half = left / 2;
-        at += number_of(at[half - 1]) < number ? half : 0;
+        at += half & -int64_t(number_of(at[half - 1]) < number);  // compilers make a branch of what looks like one
         left -= half;
     }
     return at + (number_of(*at) < number);
@@ -115,6 +115,7 @@ class FlatAutomaton {
    public:
     std::vector<FlatState> states;
     std::vector<FlatConditions> conditions;
+    int32_t last_condition = NONE;       // no greater one is asked for
     std::vector<Asking> asking;          // by the name that leads there (0: `*`) and the condition, ascending
     FlatMap<int32_t> asking_of;          // pack(name, condition) -> where those are, in `askings`
     std::vector<int32_t> askings;
@@ -367,6 +368,7 @@ class FlatAutomaton {
             if (names < end) {
                 made.conditions = int32_t(flat.conditions.size());
                 flat.conditions.push_back(FlatConditions{subjects[number], names, end});
+                flat.last_condition = std::max(flat.last_condition, moves[end - 1].symbol);
             }
             if (loop[number] != NONE) {
                 made.loop = int32_t(flat.loops.size());

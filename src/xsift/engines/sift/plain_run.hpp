@@ -71,10 +71,10 @@ class PlainRun {
     std::vector<Target> reached;       // by the name or the condition at hand
     std::vector<Asked> asked;          // where it is to be looked up
     std::vector<int32_t> held;         // the conditions at hand, each once
-    std::vector<uint64_t> held_at;     // by condition: when it held last
-    uint64_t held_round = 0;
+    std::vector<uint64_t> is_held;     // bits by condition
     static constexpr size_t AHEAD = 8; // states that are asked for in advance
     static constexpr size_t MANY_HELD = 16;  // conditions of an element that are not looked up one by one
+    static constexpr size_t LOOK_UP = 8;     // one takes as long as looking through so many
 
     // Paths that were met, in this document and before: two that share a place forget each other.
     static constexpr size_t PATHS = size_t(1) << 15;
@@ -100,6 +100,8 @@ class PlainRun {
         join.assign(index);
         known.clear();
         is_looping.assign(flat.loops.size(), 0);
+        is_held.assign(size_t(flat.last_condition + 1) / 64 + 1, 0);
+        held.clear();
         for (States* states : {&before, &beyond}) {
             states->waiting.assign();
             states->loops.clear();
@@ -173,12 +175,16 @@ class PlainRun {
     // Conditions that hold for the innermost element, as codes. What is behind one may ask for others.
     void take_conditions(const int32_t* codes, size_t number) {
         if (idle || !levels.back().subjects) return;
-        ++held_round;
+        for (const int32_t condition : held) is_held[size_t(condition) >> 6] = 0;
         held.clear();
         for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
         work.passed += int64_t(held.size());
         if (levels.back().known != NONE) pass_of_path(levels.back().known);
-        for (size_t i = levels.back().conditional; i < conditional.size(); ++i) pass_among(flat.conditions[conditional[i]]);
+        for (size_t i = levels.back().conditional; i < conditional.size(); ++i) {
+            reached.clear();
+            find_held(flat.conditions[conditional[i]]);
+            arrive_at_reached(beyond);
+        }
     }
 
     // Marks the twigs that hold.
@@ -192,7 +198,7 @@ class PlainRun {
 
     size_t bytes() const {
         return flat.bytes() + known.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 + taken.bytes() +
-               (before.active.capacity() + beyond.active.capacity()) * sizeof(Active) + held_at.capacity() * 8 +
+               (before.active.capacity() + beyond.active.capacity()) * sizeof(Active) + is_held.capacity() * 8 +
                before.waiting.bytes() + beyond.waiting.bytes();
     }
 
@@ -286,8 +292,12 @@ class PlainRun {
         enter_reached(beyond);
     }
 
-    [[gnu::flatten]] void enter_reached(States& states) {
+    void enter_reached(States& states) {
         work.entered += int64_t(reached.size());
+        arrive_at_reached(states);
+    }
+
+    [[gnu::flatten]] void arrive_at_reached(States& states) {
         states.active.reserve(states.active.size() + reached.size());
         for (size_t i = 0; i < reached.size(); ++i) {
             if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
@@ -434,10 +444,11 @@ class PlainRun {
 
     // Conditions.
 
+    uint64_t holds(int32_t condition) const { return is_held[size_t(condition) >> 6] >> (condition & 63) & 1; }
+
     void hold(int32_t condition) {
-        if (size_t(condition) >= held_at.size()) held_at.resize(size_t(condition) + 1, 0);
-        if (held_at[condition] == held_round) return;
-        held_at[condition] = held_round;
+        if (condition > flat.last_condition || holds(condition)) return;
+        is_held[size_t(condition) >> 6] |= uint64_t(1) << (condition & 63);
         held.push_back(condition);
     }
 
@@ -445,7 +456,9 @@ class PlainRun {
     void pass_of_path(int32_t path) {
         const Span states = known.paths[path].conditional();
         if (held.size() > MANY_HELD) {
-            for (int32_t i = states.begin; i < states.end; ++i) pass_among(flat.conditions[known.numbers[i]]);
+            reached.clear();
+            for (int32_t i = states.begin; i < states.end; ++i) find_held(flat.conditions[known.numbers[i]]);
+            arrive_at_reached(beyond);
         } else if (!states.is_empty()) {
             for (const int32_t condition : held) pass_of_path(path, condition);
         }
@@ -497,19 +510,26 @@ class PlainRun {
         return known.keep_behind(path, condition, begin, begin + keys);
     }
 
-    // Passes the conditions of a state that hold. If there are more than hold, those are looked up, else they are looked through.
-    void pass_among(const FlatConditions& of) {
+    // Finds what those conditions of a state lead to that hold. If there are many more than hold, those are looked up, else they
+    // are looked through: without a branch, since which of them hold cannot be predicted.
+    void find_held(const FlatConditions& of) {
         const Transition* const first = flat.transitions.data() + of.first;
         const Transition* const end = flat.transitions.data() + of.end;
-        if (size_t(end - first) > held.size()) {
+        if (size_t(end - first) > LOOK_UP * held.size()) {
             for (const int32_t condition : held) {
                 const Target target = FlatAutomaton::among(first, end, condition);
-                if (target.exists()) arrive(beyond, target);
+                if (target.exists()) reached.push_back(target);
             }
             return;
         }
-        for (const Transition* at = first; at != end; ++at)
-            if (size_t(at->symbol) < held_at.size() && held_at[at->symbol] == held_round) arrive(beyond, at->target);
+        const size_t before = reached.size();
+        reached.resize(before + size_t(end - first));
+        Target* found = reached.data() + before;
+        for (const Transition* at = first; at != end; ++at) {
+            *found = at->target;
+            found += holds(at->symbol);
+        }
+        reached.resize(size_t(found - reached.data()));
     }
 
     // Whether a path was met before.
