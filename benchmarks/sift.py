@@ -340,12 +340,13 @@ def _results(scale: float) -> None:
     ids = warm_seconds(lambda: [len(match.ids) for match in matcher.match_many(documents)])
     print(f"\n  {len(matcher):,} paths: {numbers:,.1f} µs a document as numbers, {ids:,.1f} as ids")
     for name, it in (("paths", matcher), ("twigs", twigs)):
-        # A thread remembers for itself, and which documents it gets is chance: both have to see many before they are warm.
+        # A thread remembers for itself, and which documents it gets is chance: both have to see many to be warm.
         ratios = []
         for _ in range(3 * REPEATS):
             one, two = (seconds(partial(_match_all, it, documents, threads), time.perf_counter) for threads in (1, 2))
             ratios.append(one / two)
-        print(f"  {len(it):,} {name}: two threads are {median(ratios[-REPEATS:]):.2f} times as fast as one, by the clock")
+        gained = median(ratios[-REPEATS:])
+        print(f"  {len(it):,} {name}: two threads are {gained:.2f} times as fast as one, by the clock")
 
 
 def _match_all(matcher: xsift.Matcher, documents: list[bytes], threads: int) -> None:

@@ -286,7 +286,7 @@ def test_a_rare_branch_beside_a_common_one_that_branches(remember: str) -> None:
 
 @pytest.mark.parametrize("remember", ["auto", "always", "never"])
 def test_answers_stay_right_when_nodes_are_listed_anew(remember: str) -> None:
-    """Twigs with many branches, and with branches that branch, over so many documents that triggers are chosen twice."""
+    """Twigs with many branches, and with branches that branch, and documents enough to choose triggers twice."""
     rng = random.Random(5)
     symbols = Symbols()
     engine = Sift(remember=remember, cache_bytes=20_000)
@@ -302,8 +302,9 @@ def test_answers_stay_right_when_nodes_are_listed_anew(remember: str) -> None:
 
 
 def _branches(rng: random.Random, names: str, depth: int) -> str:
+    """Some branches, of which every other one branches again."""
     return "".join(
-        f"[{rng.choice(['', './/'])}{rng.choice(names)}{_branches(rng, names, depth - 1) if rng.random() < 0.5 else ''}]"
+        f"[{rng.choice(['', './/'])}{rng.choice(names)}{_branches(rng, names, depth - rng.choice((1, depth)))}]"
         for _ in range(rng.randrange(1, 5) if depth else 0)
     )
 
