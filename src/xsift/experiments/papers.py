@@ -115,7 +115,8 @@ def _claims(kept: dict[str, Any]) -> str:
         if not claim["second_of"]:
             second = again.get((claim["figure"], claim["says"]))
             verdicts = [_verdict(claim), *([_verdict(second) if second else ""] if again else [])]
-            rows.append([claim["says"], claim["figure"], *verdicts, _reason(claim)])
+            reason = _reason(claim) or (_reason(second) if second else "")
+            rows.append([claim["says"], claim["figure"], *verdicts, reason])
     heads = ["claim", "figure", "verdict", *(["second"] if again else []), "why it does not hold, or is open"]
     return _table(heads, rows)
 
