@@ -117,6 +117,8 @@ class IndexCheck {
                 const Node& node = index.nodes[number];
                 if (listed[number] || automaton.target(node.state, SCOPE) != scope_of[edge]) return false;
                 listed[number] = 1;
+                for (int32_t i = node.ordered; i < node.edge_count; ++i)  // each may become its trigger
+                    if (scope_of[index.edge_pool[node.edges + i]] != scope_of[edge]) return false;
                 if (is_key(node.target)) continue;
                 const int32_t around = scope_at[node.state];
                 if (around == NONE || scope_of[edge_of_code(node.target)] != around) return false;

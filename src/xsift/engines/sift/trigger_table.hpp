@@ -67,7 +67,7 @@ class TriggerTable {
     // Lists the nodes by edge, as the index has them, unless they are listed.
     void lay_out() {
         if (!begins.empty()) return;
-        triggers.reserve(size_t(index->node_count));
+        triggers.reserve(index->nodes.size());
         for (size_t edge = 0; edge < index->edges.size(); ++edge) {
             begins.push_back(int32_t(triggers.size()));
             each_of_index(int32_t(edge), [&](const NodeTrigger& at) { triggers.push_back(at); });
@@ -116,10 +116,10 @@ class TriggerTable {
         }
     }
 
-    // Of the edges of a node, the one that was met least. One that a sub completes comes first, if there is any: what else the
-    // node needs is known by then.
-    int32_t rarest_of(const Node& node) const {
-        int32_t best = node.trigger;
+    // Of the edges of a node, which has a trigger, the one that was met least. One that a sub completes comes first, if there is
+    // any: what else the node needs is known by then.
+    int32_t rarest_of(const Node& node, int32_t trigger) const {
+        int32_t best = trigger;
         const bool is_sub = index->edges[best].state == NONE;
         for (int32_t i = node.ordered; i < node.edge_count; ++i) {
             const int32_t edge = index->edge_pool[node.edges + i];
@@ -148,12 +148,12 @@ class TriggerTable {
             int32_t node, trigger;
         };
         std::vector<Choice> choices;
-        choices.reserve(size_t(index->node_count));
+        choices.reserve(index->nodes.size());
         std::vector<int32_t> ends(index->edges.size() + 1, 0);
         uint64_t looks = 0, fewest = 0;
         for (size_t edge = 0; edge < index->edges.size(); ++edge) {
             each(int32_t(edge), [&](const NodeTrigger& at) {
-                const int32_t best = rarest_of(index->nodes[at.number()]);
+                const int32_t best = rarest_of(index->nodes[at.number()], int32_t(edge));
                 choices.push_back(Choice{at.number(), best});
                 ++ends[best + 1];
                 looks += met[edge];
