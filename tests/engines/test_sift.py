@@ -157,6 +157,26 @@ def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
         assert restored.match(document).tolist() == expected
 
 
+def test_counts_of_a_restored_index_are_not_relied_on() -> None:
+    """A file may say that there are more nodes than memory has room for; triggers are chosen all the same."""
+    symbols = Symbols()
+    engine = Sift()
+    for number in range(5):
+        for pattern in patterns(f"/a[b][c{number}]", symbols):
+            engine.add(pattern)
+    saved = engine.saved()
+    assert saved is not None
+    counts = saved["sift.counts"].copy()
+    nodes = 3
+    assert counts[nodes] == 5
+    counts[nodes] = 1 << 40
+    restored = Sift()
+    restored.restore({**saved, "sift.counts": counts})
+    document = Element("a", children=[Element("b"), Element("c2")]).document(symbols)
+    for _ in range(20):
+        assert restored.match(document).tolist() == [2]
+
+
 def novel_documents(symbols: Symbols, number: int) -> list[RecordedEvents]:
     """Documents that have nearly no path in common: many names, at random, deep."""
     rng = random.Random(3)
