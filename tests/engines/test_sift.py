@@ -177,6 +177,23 @@ def test_counts_of_a_restored_index_are_not_relied_on() -> None:
         assert restored.match(document).tolist() == [2]
 
 
+def test_a_restored_node_has_branches_of_its_own_scope_alone() -> None:
+    """Each may become its trigger: one of elsewhere would have it looked at where it does not stand."""
+    symbols = Symbols()
+    engine = Sift()
+    for text in ("/a[b][c]", "/x[y][z]"):
+        for pattern in patterns(text, symbols):
+            engine.add(pattern)
+    saved = engine.saved()
+    assert saved is not None
+    pool = saved["sift.edge_pool"].copy()
+    edges = pool.view("int32")  # of both, one after the other
+    assert len(edges) == 4
+    edges[0] = edges[3]
+    with pytest.raises(ValueError, match="leads outside"):
+        Sift().restore({**saved, "sift.edge_pool": pool})
+
+
 def novel_documents(symbols: Symbols, number: int) -> list[RecordedEvents]:
     """Documents that have nearly no path in common: many names, at random, deep."""
     rng = random.Random(3)

@@ -69,6 +69,19 @@ def test_a_headline_names_a_figure_of_the_file() -> None:
         tiny(FIGURE + CLAIMS.replace('{patterns("Y")}', '{patterns("Y", first) > 1}'))
 
 
+def test_a_claim_that_fails_on_the_second_workload_alone_has_its_reason(tmp_path: Path) -> None:
+    run(tiny(FIGURE + CLAIMS + HEADLINE), Store(tmp_path / "run"))
+    (tmp_path / "docs").mkdir()
+    assert main(["experiment", "keep", str(tmp_path / "run"), "--root", str(tmp_path)]) == 0
+    path = tmp_path / "results" / "tiny" / "verdicts.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    holds, fails = kept["claims"]
+    kept["claims"] = [holds, {**fails, "says": holds["says"], "figure": "1-other", "second_of": "1"}]
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    row = "| There are patterns. | 1 | holds | does not hold | There are 3.00 to 6.00. |"
+    assert row in papers_page(tmp_path / "results")
+
+
 def test_the_page_of_the_papers_is_in_step_with_what_is_kept() -> None:
     assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == papers_page(ROOT / "results")
 

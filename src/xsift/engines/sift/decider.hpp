@@ -1,7 +1,7 @@
 // Decider: which nodes hold for a branch point, given the yields that were met below it.
 //
 // Edges that hold are bits. First all of them are set, then what they trigger is looked at, and at last they are
-// cleared. Part by part, the edges and what they trigger stand one after the other (triggers.hpp), so that memory is
+// cleared. Part by part, the edges and what they trigger stand one after the other (trigger_blocks.hpp), so that memory is
 // read in order. Most of what is looked at does not hold, but which does is hard to predict: so it is looked at without
 // a branch.
 #pragma once

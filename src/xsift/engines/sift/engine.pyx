@@ -27,7 +27,7 @@ followed beside them.
     branch_points.hpp    BranchPoints: the open elements where patterns branch, and what they meet
     branch_sets.hpp      BranchSets: what was met below a branch point, and what follows from it
     trigger_table.hpp    TriggerTable: by which of its edges a node comes to be looked at
-    triggers.hpp         TriggerBlocks: what is to be looked at when edges are met
+    trigger_blocks.hpp   TriggerBlocks: what is to be looked at when edges are met
     decider.hpp          Decider: what follows, found out
 
     plain_run.hpp        PlainRun: the automaton as it is, followed without making states of sets
@@ -56,7 +56,7 @@ What was tried, and what it gained (100,000 NITF twigs with two nested paths; ti
     sets of yields looked for at the end                   kept: as fast, a third of the memory
     triggers looked at without a branch, part by part      kept                                                        0.2
     edges only where some node asks for them; prefetching  kept                                                        0.17
-    triggers chosen by how often edges are met             kept: again half as many nodes are looked at                0.14
+    triggers chosen by how often edges are met             kept: again half as many nodes are looked at
     an extra set of yields for every branch point, however large      not kept: documents differ, it only fills the cache
 
 What was tried for documents that are new, and for small sets, is in docs/engines.md.

@@ -30,7 +30,7 @@
 #include "automaton.hpp"
 #include "flat_map.hpp"
 #include "parts.hpp"
-#include "triggers.hpp"
+#include "trigger_blocks.hpp"
 #include "twig_index.hpp"
 
 namespace xsift::sift {

@@ -48,7 +48,8 @@ class Run : public Guide {
     int64_t plain_documents = 0;
 
     Run(const TwigIndex* index, int64_t cache_bytes, int32_t wanted)
-        : index(index), table(index), remembering(index, table, results, cache_bytes), plain(index, table, results, cache_bytes), way(wanted),
+        : index(index), table(index), remembering(index, table, results, cache_bytes),
+          plain(index, table, results, cache_bytes), way(wanted),
           most_notes(std::max(FEWEST_NOTES, size_t(cache_bytes / NOTE_BYTES))) {}
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
@@ -62,7 +63,8 @@ class Run : public Guide {
     int64_t entered() const { return plain.entered(); }
     size_t cached_bytes() const { return remembering.cached_bytes(); }
     size_t mark_bytes() const {
-        return remembering.mark_bytes() + table.bytes() + results.bytes() + plain.bytes() + counted.capacity() * sizeof(Counted);
+        return remembering.mark_bytes() + table.bytes() + results.bytes() + plain.bytes() +
+               counted.capacity() * sizeof(Counted);
     }
 
     void begin(int64_t version_now) {
