@@ -142,3 +142,33 @@ def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out.splitlines()
     assert shown[:2] == ["1: There are none.", "    does not hold / holds"]
     assert main(["experiment", "compare", kept, str(tmp_path / "nowhere")]) == 2
+
+
+def test_a_verdict_that_another_run_does_not_share_is_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tiny(FIGURE + CLAIMS), Store(tmp_path / "one"))
+    run(tiny(FIGURE + CLAIMS.replace("== 0", "< 100")), Store(tmp_path / "other"))
+    (tmp_path / "docs").mkdir()
+    one, other, root = str(tmp_path / "one"), str(tmp_path / "other"), ["--root", str(tmp_path)]
+    assert main(["experiment", "keep", one, "--again", other, *root]) == 0
+    path = tmp_path / "results" / "tiny" / "verdicts.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert [claim["verdict"] for claim in kept["claims"]] == ["holds", "open"]
+    assert kept["again"]["claims"] == 2
+    said = "**open** (does not hold in one run, holds in another) | There are 3.00 to 6.00."
+    page = (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert said in page
+    assert "judged 2 of the claims, 1 as here; the others are open." in " ".join(page.split())
+    report = (tmp_path / "docs" / "reports" / "tiny.html").read_text(encoding="utf-8")
+    assert "does not hold in one run, holds in another" in report
+    assert main(["experiment", "keep", one, *root]) == 0  # the other run is remembered
+    assert json.loads(path.read_text(encoding="utf-8")) == kept
+    assert main(["experiment", "keep", one, "--again", one, *root]) == 0
+    assert [claim["verdict"] for claim in json.loads(path.read_text())["claims"]] == ["holds", "does not hold"]
+    assert "judged 2 of the claims, all of them as here." in " ".join(
+        (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8").split()
+    )
+    capsys.readouterr()
+    assert main(["experiment", "keep", one, other, "--again", one, *root]) == 2
+    assert "--again is another run of one experiment" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from xsift.errors import XsiftError
 from xsift.experiments.budget import Estimate
 from xsift.experiments.comparing import compare
 from xsift.experiments.definition import load, names
+from xsift.experiments.errors import ExperimentError
 from xsift.experiments.keeping import keep, write_papers
 from xsift.experiments.model import Experiment
 from xsift.experiments.plan import Point
@@ -69,6 +70,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reporting.add_argument("folder", type=Path, metavar="DIR", help="what `run` wrote")
     keeping = actions.add_parser("keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md")
     keeping.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what `run` wrote")
+    keeping.add_argument(
+        "--again",
+        type=Path,
+        metavar="DIR",
+        help="another run of the same experiment (what `run` or `keep` wrote): where they differ, a verdict is open",
+    )
     comparing = actions.add_parser("compare", help="which verdicts differ between two runs of an experiment")
     for name in ("one", "other"):
         comparing.add_argument(name, type=Path, metavar="DIR", help="what `run` or `keep` wrote (results/NAME)")
@@ -150,7 +157,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _keep(arguments: argparse.Namespace) -> int:
-    for path in keep(arguments.folders, arguments.root):
+    if arguments.again and len(arguments.folders) > 1:
+        raise ExperimentError("one-run", "--again is another run of one experiment", hint="keep the others apart")
+    for path in keep(arguments.folders, arguments.root, arguments.again):
         print(path)
     return 0
 

@@ -11,7 +11,7 @@ from xsift.experiments.errors import ExperimentError
 from xsift.experiments.results import NOT_MEASURED, Results
 from xsift.experiments.store import Store
 
-__all__ = ["RunComparison", "compare"]
+__all__ = ["RunComparison", "compare", "verdicts_of"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RunComparison:
 
 def compare(one: Path, other: Path) -> RunComparison:
     """Compares two runs: folders that `run` wrote, or that `keep` did (results/NAME)."""
-    first, second = _verdicts(one), _verdicts(other)
+    first, second = verdicts_of(one), verdicts_of(other)
     both = [claim for claim in first if claim in second]
     return RunComparison(
         sum(first[claim] == second[claim] for claim in both),
@@ -40,7 +40,7 @@ def compare(one: Path, other: Path) -> RunComparison:
     )
 
 
-def _verdicts(folder: Path) -> dict[tuple[str, str], str]:
+def verdicts_of(folder: Path) -> dict[tuple[str, str], str]:
     """By figure and claim: its verdict, where it was measured."""
     kept = folder / "verdicts.json"
     if kept.exists():

@@ -2,6 +2,7 @@
 
     results/NAME/figures.csv     medians and spreads, as plotted
     results/NAME/verdicts.json   each claim with its verdict, its rounds and its reason; the paper's headlines
+    results/NAME/again.json      the verdicts of another run, if there was one
     results/NAME/machine.json    what it was measured on, when, and what was left out
     docs/reports/NAME.html       the report
     docs/papers.md               all papers on a page (papers.py)
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from xsift.experiments.comparing import verdicts_of
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import as_csv
 from xsift.experiments.model import Figure, Headline
@@ -27,19 +29,26 @@ from xsift.experiments.store import Store
 __all__ = ["keep", "write_papers"]
 
 
-def keep(folders: Sequence[Path], root: Path) -> list[Path]:
-    """Writes what is kept of some runs below a repository's root; gives the paths."""
+def keep(folders: Sequence[Path], root: Path, again: Path | None = None) -> list[Path]:
+    """Writes what is kept of some runs below a repository's root; gives the paths.
+
+    `again` is another run of the same experiment. Its verdicts are kept too, also when the first is kept anew.
+    """
     if not (root / "docs").is_dir():
         raise ExperimentError("no-repository", f"{str(root)!r} has no folder docs", hint="--root: the repository's")
     written = []
     for folder in folders:
-        results = Results.of(Store(folder))
-        kept = root / "results" / results.experiment.name
+        store = Store(folder)
+        name = store.run()["experiment"]
+        kept = root / "results" / name
+        other = _again(kept / "again.json", again)
+        results = Results.of(store, {(figure, says): verdict for figure, says, verdict in other.get("verdicts", [])})
         contents = {
             kept / "figures.csv": as_csv(results),
-            kept / "verdicts.json": _json(_verdicts(results)),
+            kept / "verdicts.json": _json({**_verdicts(results), "again": _compared(results, other)}),
             kept / "machine.json": _json(_machine(results)),
-            root / "docs" / "reports" / f"{results.experiment.name}.html": page(results),
+            root / "docs" / "reports" / f"{name}.html": page(results),
+            **({kept / "again.json": _json(other)} if other else {}),
         }
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,6 +62,33 @@ def write_papers(root: Path) -> Path:
     path = root / "docs" / "papers.md"
     path.write_text(papers_page(root / "results"), encoding="utf-8")
     return path
+
+
+def _again(path: Path, folder: Path | None) -> dict[str, Any]:
+    """The verdicts of another run: of the folder, or those that were kept before."""
+    if folder is None:
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return kept
+    verdicts = [[figure, says, verdict] for (figure, says), verdict in verdicts_of(folder).items()]
+    return {**_measured(folder), "verdicts": verdicts}
+
+
+def _measured(folder: Path) -> dict[str, str]:
+    """When a run was made, and with which code: a folder that `run` wrote, or that `keep` did."""
+    if (folder / "machine.json").exists():
+        machine = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+        return {"measured": machine["measured"], "commit": machine.get("commit", "")}
+    run = Store(folder).run()
+    return {"measured": run["written_at"][:10], "commit": run["machine"].get("commit", "")}
+
+
+def _compared(results: Results, other: dict[str, Any]) -> dict[str, Any]:
+    """When the other run was made, and how many claims both judged; nothing if there was none."""
+    judged = {
+        (figure.id, verdict.claim.says) for figure, verdict in results.all_verdicts() if verdict.state != NOT_MEASURED
+    }
+    both = judged & results.another.keys()
+    return {"measured": other["measured"], "commit": other["commit"], "claims": len(both)} if both else {}
 
 
 def _json(value: Any) -> str:
@@ -109,4 +145,5 @@ def _claim(figure: Figure, verdict: Verdict) -> dict[str, Any]:
         "held_in": verdict.rounds_held,
         "reason": verdict.reason,
         "without": verdict.without,
+        "runs": verdict.runs,
     }

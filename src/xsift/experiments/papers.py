@@ -30,10 +30,11 @@ is made from `results/` by `xsift experiment papers`; [experiments.md](experimen
 everything is measured.
 
 Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of
-ten rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle
-it. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it was
-published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left
-out of the run (`--budget`), or that a series could not be measured; the reports say which and why.
+ten rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle it.
+One on which two runs do not agree is open too. *Second* is the same claim on a second workload:
+documents and paths of NITF 2.5 as it was published, instead of the DTD that comes with xsift. *Not
+measured* says that the figure was left out of the run (`--budget`), or that a series could not be
+measured; the reports say which and why.
 """
 
 
@@ -78,7 +79,7 @@ def _paper(name: str, kept: dict[str, Any], machine: dict[str, Any]) -> str:
     parts = [f'<a id="{name}"></a>\n\n## {kept["title"]}\n']
     if kept["paper"]:
         parts.append(_wrapped(f"{kept['paper']}."))
-    parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}."))
+    parts.append(_wrapped(f"[The whole report](reports/{name}.html), measured {_when(machine)}.{_again(kept)}"))
     if kept["headlines"]:
         rows = [[one["says"], one["paper"], one["ours"], one["why"]] for one in kept["headlines"]]
         parts.append(_table(["what it is known for", "the paper", "here", "why they differ"], rows))
@@ -106,6 +107,16 @@ def _when(machine: dict[str, Any]) -> str:
     return f"{machine['measured']} {scale} on {where}{commit}{busy if machine['was_busy'] else ''}"
 
 
+def _again(kept: dict[str, Any]) -> str:
+    """What another run of the file said."""
+    again = kept.get("again")
+    if not again:
+        return ""
+    differ = sum(bool(claim.get("runs")) for claim in kept["claims"])
+    same = "all of them as here" if not differ else f"{again['claims'] - differ} as here; the others are open"
+    return f" Another run ({again['measured']}) judged {again['claims']} of the claims, {same}."
+
+
 def _claims(kept: dict[str, Any]) -> str:
     """A row for each claim; its verdict on the second workload beside it."""
     claims = kept["claims"]
@@ -128,6 +139,8 @@ def _reason(claim: dict[str, Any]) -> str:
 
 def _verdict(claim: dict[str, Any]) -> str:
     state: str = claim["verdict"]
+    if claim.get("runs"):
+        return f"**open** ({claim['runs']})"
     if state == OPEN:
         return f"**open** ({claim['held_in']} of {claim['rounds']} rounds)"
     few = 1 < claim["rounds"] < ENOUGH_ROUNDS

@@ -39,6 +39,7 @@ class Verdict:
     rounds: int  # rounds in which the check was made on that round's numbers alone
     rounds_held: int  # of them, those in which it held
     without: str = ""  # where a series that it names could not be measured
+    runs: str = ""  # what each of two runs says, if they differ; then it is open whatever its rounds say
 
     @property
     def rounds_alike(self) -> int:
@@ -55,6 +56,8 @@ class Verdict:
     @property
     def rounds_text(self) -> str:
         """In how many rounds it is so, for people; "" if there is one at most."""
+        if self.runs:
+            return self.runs
         if self.rounds <= 1:
             return ""
         verb = "held" if self.state == OPEN else "the same"
@@ -74,16 +77,21 @@ class Results:
     """All numbers of a run, by figure, series and point."""
 
     def __init__(
-        self, experiment: Experiment, run: Mapping[str, Any], points: Mapping[tuple[str, int], Measured]
+        self,
+        experiment: Experiment,
+        run: Mapping[str, Any],
+        points: Mapping[tuple[str, int], Measured],
+        another: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
         self.experiment = experiment
         self.run = run
         self.points = points  # by the id of the figure that measures, and the position on its axis
+        self.another = another or {}  # verdicts of another run, by figure and claim
         self._x = {(point["figure"], point["position"]): point["x_measured"] for point in run["points"]}
 
     @classmethod
-    def of(cls, store: Store) -> Results:
-        """The results in a folder, as far as they are there."""
+    def of(cls, store: Store, another: Mapping[tuple[str, str], str] | None = None) -> Results:
+        """The results in a folder, as far as they are there. A verdict that another run does not share is open."""
         run = store.run()
         experiment = read(store.definition(), run["experiment"])
         points = {}
@@ -93,7 +101,7 @@ class Results:
                 points[point["figure"], point["position"]] = measured
         figures = {point["figure"] for point in run["points"]} | set(run.get("left_out", {}))
         shown = [figure.id for figure in experiment.figures if figure.measured_in in figures]
-        return cls(experiment.chosen(shown), run, points)
+        return cls(experiment.chosen(shown), run, points, another)
 
     @property
     def scale(self) -> float:
@@ -195,11 +203,13 @@ class Results:
         rounds = self._rounds(figure, claim.check)
         held = sum(self._in_round(figure, claim.check, number) for number in range(rounds))
         alike = held if holds else rounds - held
-        state = OPEN if alike < SETTLED * rounds else HOLDS if holds else DOES_NOT_HOLD
+        alone = OPEN if alike < SETTLED * rounds else HOLDS if holds else DOES_NOT_HOLD
+        another = self.another.get((figure.id, claim.says), alone)
+        state = alone if another == alone else OPEN
         reason = claim.reason.filled(medians, values) if state in (DOES_NOT_HOLD, OPEN) else ""
-        return Verdict(
-            claim, state, reason, self._evidence(figure, claim), rounds, held, self._without(figure, claim.check)
-        )
+        evidence, without = self._evidence(figure, claim), self._without(figure, claim.check)
+        runs = "" if another == alone else f"{alone} in one run, {another} in another"
+        return Verdict(claim, state, reason, evidence, rounds, held, without, runs)
 
     def _without(self, figure: Figure, check: Check) -> str:
         places: dict[str, list[str]] = {}
