@@ -308,6 +308,22 @@ def test_nodes_are_looked_at_when_their_rarest_branch_is_there() -> None:
     assert max(looks[60:]) <= 1
 
 
+def test_what_many_nodes_wait_for_is_looked_at_once_though_met_in_many_ways() -> None:
+    symbols = Symbols()
+    engine = Sift(remember="always")
+    for text in [*(f"/a[.//d][e{number}]" for number in range(50)), *(f"/a[{name}/d][e1]" for name in "xyz")]:
+        for pattern in patterns(text, symbols):
+            engine.add(pattern)
+    others = [Element(f"e{number}") for number in range(40)]  # so many that the set is not kept
+    for _ in range(10):
+        assert not engine.match(Element("a", children=others).document(symbols)).size  # d is rarer than e
+    before = engine.counters()["nodes checked"]
+    ways = [Element(name, children=[Element("d")]) for name in "xyzw"]
+    found = engine.match(Element("a", children=[*ways, *others]).document(symbols))
+    assert sorted(found) == [*range(40), 50, 51, 52]
+    assert engine.counters()["nodes checked"] - before == 43
+
+
 @pytest.mark.parametrize("remember", ["always", "never"])
 def test_a_rare_branch_beside_a_common_one_that_branches(remember: str) -> None:
     symbols = Symbols()

@@ -216,9 +216,13 @@ class BranchPoints {
         if (point.met.size() > point.compact_at) compact(point);
     }
 
+    static void make_distinct(std::vector<int32_t>& members) {
+        std::sort(members.begin(), members.end());
+        members.erase(std::unique(members.begin(), members.end()), members.end());
+    }
+
     static void compact(BranchPoint& point) {
-        std::sort(point.met.begin(), point.met.end());
-        point.met.erase(std::unique(point.met.begin(), point.met.end()), point.met.end());
+        make_distinct(point.met);
         point.compact_at = std::max(FIRST_COMPACTION, 2 * point.met.size());
     }
 
@@ -276,6 +280,8 @@ class BranchPoints {
     int32_t decided_set(const std::vector<int32_t>& met) {
         const int32_t number = sets.add(met);
         decide(met);
+        make_distinct(decider.keys);
+        make_distinct(decider.edges);
         BranchSet& set = sets.sets[number];
         sets.pool.insert(sets.pool.end(), decider.keys.begin(), decider.keys.end());
         set.counted = int64_t(sets.pool.size());

@@ -1,9 +1,9 @@
 // Decider: which nodes hold for a branch point, given the yields that were met below it.
 //
 // Edges that hold are bits. First all of them are set, then what they trigger is looked at, and at last they are
-// cleared. Part by part, the edges and what they trigger stand one after the other (trigger_blocks.hpp), so that memory is
-// read in order. Most of what is looked at does not hold, but which does is hard to predict: so it is looked at without
-// a branch.
+// cleared. Yield by yield, the edges and what they trigger stand one after the other (trigger_blocks.hpp), so that memory
+// is read in order. Most of what is looked at does not hold, but which does is hard to predict: so it is looked at
+// without a branch.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,13 +17,13 @@ class Decider {
     LazyDfa& dfa;
     TriggerTable& table;
     std::vector<uint64_t> bits;        // by edge; then one that is always set
-    std::vector<int32_t> seen;         // the parts of the yields, each once
-    std::vector<int32_t> distinct;     // the edges that were met beside them, likewise
+    std::vector<const BlockHead*> blocks;  // of the yields, and of large parts
+    std::vector<int32_t> distinct;     // the edges that were met beside them, each once
     std::vector<Trigger> found;
     std::vector<WideTrigger> found_wide;
     std::vector<int32_t> passed;       // room for targets
-    uint64_t number = 0;               // of decisions
-    static constexpr size_t LINE = 64, AHEAD = 512;  // bytes of memory that come at a time, that are asked for in advance
+    uint64_t number = 0;               // by which a part is known to have been looked at
+    static constexpr size_t LINE = 64, AHEAD = 192;  // bytes of memory that come at a time, that are asked for in advance
 
     uint64_t word_of(uint32_t edge) const { return bits[edge >> 6] >> (edge & 63); }
     void set(uint32_t edge) { bits[edge >> 6] |= uint64_t(1) << (edge & 63); }
@@ -76,55 +76,32 @@ class Decider {
     }
     size_t bytes() const { return bits.capacity() * 8; }
 
-    // Decides; `met` are edges beside those of the yields. Both may have repetitions. What is looked at lies anywhere in
-    // memory: each pass asks for what the next one needs.
+    // Decides; `met` are edges beside those of the yields. Both may have repetitions, and so may what is completed. What
+    // is looked at lies anywhere in memory: each pass asks for what the next one needs.
     void decide(const std::vector<int32_t>& yields, const std::vector<int32_t>& met) {
-        const TwigIndex& index = *dfa.index;
-        ++number;
         keys.clear();
         edges.clear();
-        seen.clear();
         distinct.clear();
         for (const int32_t yield : yields) __builtin_prefetch(&dfa.yields[yield]);
-        for (const int32_t yield : yields) __builtin_prefetch(&dfa.part_lists[dfa.yields[yield].parts]);
-        for (const int32_t edge : met) __builtin_prefetch(&index.edges[edge]);
-        for (const int32_t yield : yields) {
-            for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
-                __builtin_prefetch(&dfa.parts.accepts_of[dfa.part_lists[i]]);
-                seen.push_back(dfa.part_lists[i]);
-            }
-        }
-        size_t kept = 0, set_edges = 0;
-        for (const int32_t part : seen) {
-            Accepts& at = dfa.parts.accepts_of[part];
-            if (at.seen_at == number) continue;
-            at.seen_at = number;
-            if (at.block == Parts::NO_BLOCK) dfa.triggers.make_block(at);
-            const char* const block = reinterpret_cast<const char*>(dfa.triggers.blocks.data() + at.block);
-            const size_t size = std::min<size_t>(4 * at.edges + sizeof(Trigger) * at.triggers, AHEAD);
-            for (size_t line = 0; line < size; line += LINE) __builtin_prefetch(block + line);
-            seen[kept++] = part;
-            set_edges += at.edges;
-        }
-        seen.resize(kept);
+        for (const int32_t edge : met) __builtin_prefetch(&dfa.index->edges[edge]);
+        find_blocks(yields);
         for (const int32_t edge : met) {
             if (word_of(edge) & 1) continue;
             set(edge);
             distinct.push_back(edge);
             table.ask_for(edge);
         }
-        for (const int32_t part : seen) {
-            const Accepts& at = dfa.parts.accepts_of[part];
-            const int32_t* const edge = dfa.triggers.blocks.data() + at.block;
-            for (uint32_t j = 0; j < at.edges; ++j) set(edge[j]);
+        size_t set_edges = 0;
+        for (const BlockHead* const block : blocks) {
+            const int32_t* const edge = block->first_edge();
+            for (int32_t i = 0; i < block->edges; ++i) set(edge[i]);
+            set_edges += size_t(block->edges);
         }
-        for (const int32_t part : seen) {
-            const Accepts& at = dfa.parts.accepts_of[part];
-            const auto* const triggers = reinterpret_cast<const Trigger*>(dfa.triggers.blocks.data() + at.block + at.edges);
-            look(triggers, at.triggers);
-            if (at.wide) look(reinterpret_cast<const WideTrigger*>(triggers + at.triggers), at.wide);
+        for (const BlockHead* const block : blocks) {
+            look(block->first_trigger(), size_t(block->triggers));
+            if (block->wide) look(block->first_wide(), size_t(block->wide));
         }
-        if (table.is_counting()) count();
+        if (table.is_counting()) count(yields);
         found.clear();
         found_wide.clear();
         for (const int32_t edge : distinct) dfa.triggers.append_triggers(edge, found, found_wide);
@@ -134,11 +111,40 @@ class Decider {
     }
 
    private:
-    // Counts the edges that were met.
-    void count() {
-        for (const int32_t part : seen) {
-            const Accepts& at = dfa.parts.accepts_of[part];
-            for (uint32_t i = at.begin; i < at.end; ++i) table.count(edge_of_code(dfa.parts.pool[i]));
+    void find_blocks(const std::vector<int32_t>& yields) {
+        for (const int32_t yield : yields)
+            if (dfa.yields[yield].block == Parts::NO_BLOCK) dfa.make_block(dfa.yields[yield]);
+        ++number;
+        blocks.clear();
+        for (const int32_t yield : yields) add_block(dfa.yields[yield].block);
+        for (size_t i = 0; i < yields.size(); ++i) {
+            const int32_t* const part = blocks[i]->first_part();
+            for (int32_t j = 0; j < blocks[i]->parts; ++j)
+                if (is_new(dfa.parts.accepts_of[part[j]])) add_block(dfa.parts.accepts_of[part[j]].block);
+        }
+    }
+
+    void add_block(uint32_t at) {
+        blocks.push_back(dfa.triggers.block(at));
+        const char* const block = reinterpret_cast<const char*>(blocks.back());
+        for (size_t line = 0; line < AHEAD; line += LINE) __builtin_prefetch(block + line);
+    }
+
+    bool is_new(Accepts& part) const {
+        if (part.seen_at == number) return false;
+        part.seen_at = number;
+        return true;
+    }
+
+    // Counts the edges that were met, each once.
+    void count(const std::vector<int32_t>& yields) {
+        ++number;
+        for (const int32_t yield : yields) {
+            for (int32_t i = dfa.yields[yield].parts; i < dfa.yields[yield].parts_end; ++i) {
+                Accepts& at = dfa.parts.accepts_of[dfa.part_lists[i]];
+                if (!is_new(at)) continue;
+                for (uint32_t j = at.begin; j < at.end; ++j) table.count(edge_of_code(dfa.parts.pool[j]));
+            }
         }
         for (const int32_t edge : distinct) table.count(edge);
     }
@@ -149,10 +155,9 @@ class Decider {
             set_always();
             return;
         }
-        for (const int32_t part : seen) {
-            const Accepts& at = dfa.parts.accepts_of[part];
-            const int32_t* const edge = dfa.triggers.blocks.data() + at.block;
-            for (uint32_t j = 0; j < at.edges; ++j) bits[edge[j] >> 6] = 0;
+        for (const BlockHead* const block : blocks) {
+            const int32_t* const edge = block->first_edge();
+            for (int32_t i = 0; i < block->edges; ++i) bits[edge[i] >> 6] = 0;
         }
         for (const int32_t edge : distinct) bits[edge >> 6] = 0;
         set_always();

@@ -50,6 +50,7 @@ struct Yield {
     uint64_t hash;
     uint64_t seen_at;         // the document that took its keys last, or the branch point that saw its edges last
     int32_t same_hash;
+    uint32_t block;           // in `triggers`, if it is of edges; NO_BLOCK: not made yet
 };
 
 struct DfaState {
@@ -102,6 +103,18 @@ class LazyDfa {
         parts.begin_set();
         parts.put(0);
         first = state_of_set();
+    }
+
+    // Makes the block of a yield of edges: what they trigger.
+    void make_block(Yield& yield) {
+        yield.block = triggers.add(part_lists.data() + yield.parts, part_lists.data() + yield.parts_end);
+    }
+
+    // Nodes have other triggers now.
+    void forget_blocks() {
+        triggers.restart();
+        for (Yield& yield : yields) yield.block = Parts::NO_BLOCK;
+        for (Accepts& part : parts.accepts_of) part.block = Parts::NO_BLOCK;
     }
 
     // The state after a start tag.
@@ -370,7 +383,7 @@ class LazyDfa {
             if (is_list(part_lists, yields[yield].parts, yields[yield].parts_end, accepting)) return yield;
         const int32_t begin = int32_t(part_lists.size());
         part_lists.insert(part_lists.end(), accepting.begin(), accepting.end());
-        yields.push_back(Yield{begin, int32_t(part_lists.size()), hash, 0, first});
+        yields.push_back(Yield{begin, int32_t(part_lists.size()), hash, 0, first, Parts::NO_BLOCK});
         yields_by_hash.put(hash, int32_t(yields.size()) - 1);
         return int32_t(yields.size()) - 1;
     }

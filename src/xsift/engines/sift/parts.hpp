@@ -41,10 +41,7 @@ struct PartCondition {
 struct Accepts {
     uint64_t seen_at;         // the document, or for edges the decision, that looked at it last
     uint32_t begin, end;      // in `pool`
-    uint32_t block;           // in `blocks`; NO_BLOCK: not made yet. Of edges alone: first those that some node asks for
-    uint32_t edges;           // beside its trigger, so many; then what the edges trigger:
-    uint32_t triggers;        // so many Triggers,
-    uint32_t wide;            // and so many WideTriggers
+    uint32_t block;           // in the TriggerBlocks, if it is large and of edges; NO_BLOCK: it has none
 };
 
 class Parts {
@@ -70,7 +67,7 @@ class Parts {
         seen_at.resize(index->automaton.states.size(), 0);
         accepted_at.resize(keys + index->edges.size(), 0);
         parts.push_back(Part{0, 0, 0, 0, 0, 0, 0, 0, 0, NONE, 0, NONE});
-        accepts_of.push_back(Accepts{0, 0, 0, NO_BLOCK, 0, 0, 0});
+        accepts_of.push_back(Accepts{0, 0, 0, NO_BLOCK});
     }
 
     const Part& operator[](int32_t number) const { return parts[number]; }
@@ -220,7 +217,7 @@ class Parts {
         append(accepts);
         made.end = int64_t(pool.size());
         parts.push_back(made);
-        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK, 0, 0, 0});
+        accepts_of.push_back(Accepts{0, uint32_t(made.accepts), uint32_t(made.end), NO_BLOCK});
         const int32_t part = int32_t(parts.size()) - 1;
         by_hash.put(key, part);
         return part;

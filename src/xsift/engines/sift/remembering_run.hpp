@@ -109,7 +109,7 @@ class RememberingRun {
     }
 
     // Nodes have other triggers now.
-    void take_triggers() { dfa.triggers.forget_blocks(); }
+    void take_triggers() { dfa.forget_blocks(); }
 
     int64_t steps_taken() const { return steps; }
 

@@ -1,4 +1,7 @@
-// Triggers: what is to be looked at when edges are met, part by part in one block of memory.
+// TriggerBlocks: what is to be looked at when the edges of a yield are met, in one block of memory.
+//
+// The parts of a yield are copied into its block, so that a decision has few places to go to. Small ones are: a large
+// part, which may be in thousands of yields, has a block of its own, to which theirs refer.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -21,11 +24,27 @@ struct WideTrigger {
     int32_t edge;             // by which it is triggered
 };
 
+// A block begins with this. Then come so many numbers of large parts; edges that some node asks for beside its trigger;
+// Triggers; WideTriggers.
+struct BlockHead {
+    int32_t parts, edges, triggers, wide;
+
+    const int32_t* first_part() const { return reinterpret_cast<const int32_t*>(this + 1); }
+    const int32_t* first_edge() const { return first_part() + parts; }
+    const Trigger* first_trigger() const { return reinterpret_cast<const Trigger*>(first_edge() + edges); }
+    const WideTrigger* first_wide() const { return reinterpret_cast<const WideTrigger*>(first_trigger() + triggers); }
+};
+
 class TriggerBlocks {
+    static constexpr int64_t LARGE = 256;  // bytes that a part takes
+
     Parts& parts;
     const TriggerTable& table;
+    std::vector<int32_t> blocks;
+    std::vector<int32_t> made_edges;       // of the block being made
     std::vector<Trigger> made_triggers;
     std::vector<WideTrigger> made_wide;
+    std::vector<int32_t> small, large;     // parts of the yield whose block is being made
 
     template <class T>
     void append_words(const std::vector<T>& list) {
@@ -33,36 +52,53 @@ class TriggerBlocks {
         blocks.insert(blocks.end(), words, words + list.size() * (sizeof(T) / sizeof(int32_t)));
     }
 
-   public:
-    std::vector<int32_t> blocks;
+    int64_t bytes_of(const Accepts& part) const {
+        int64_t bytes = 0;
+        for (uint32_t i = part.begin; i < part.end && bytes <= LARGE; ++i)
+            bytes += sizeof(int32_t) + table.number_of(edge_of_code(parts.pool[i])) * sizeof(Trigger);
+        return bytes;
+    }
 
+    uint32_t add_block(const std::vector<int32_t>& copied, const std::vector<int32_t>& referred) {
+        made_edges.clear();
+        made_triggers.clear();
+        made_wide.clear();
+        for (const int32_t part : copied) {
+            for (uint32_t i = parts.accepts_of[part].begin; i < parts.accepts_of[part].end; ++i) {
+                const int32_t edge = edge_of_code(parts.pool[i]);
+                if (parts.index->edges[edge].uses > table.number_of(edge)) made_edges.push_back(edge);
+                append_triggers(edge, made_triggers, made_wide);
+            }
+        }
+        const size_t at = blocks.size();
+        for (const size_t count : {referred.size(), made_edges.size(), made_triggers.size(), made_wide.size()})
+            blocks.push_back(int32_t(count));
+        append_words(referred);
+        append_words(made_edges);
+        append_words(made_triggers);
+        append_words(made_wide);
+        return uint32_t(at);
+    }
+
+   public:
     TriggerBlocks(Parts& parts, const TriggerTable& table) : parts(parts), table(table) {}
 
     void restart() { blocks.clear(); }
-
-    // Nodes have other triggers now.
-    void forget_blocks() {
-        blocks.clear();
-        for (Accepts& part : parts.accepts_of) part.block = Parts::NO_BLOCK;
-    }
-
     size_t bytes() const { return blocks.capacity() * sizeof(int32_t); }
 
-    // Makes the block of a part.
-    void make_block(Accepts& part) {
-        made_triggers.clear();
-        made_wide.clear();
-        part.block = uint32_t(blocks.size());
-        for (uint32_t i = part.begin; i < part.end; ++i) {
-            const int32_t edge = edge_of_code(parts.pool[i]);
-            if (parts.index->edges[edge].uses > table.number_of(edge)) blocks.push_back(edge);
-            append_triggers(edge, made_triggers, made_wide);
+    const BlockHead* block(uint32_t at) const { return reinterpret_cast<const BlockHead*>(blocks.data() + at); }
+
+    // Adds the block of a yield that has these parts, and those of the large ones among them.
+    uint32_t add(const int32_t* part, const int32_t* const parts_end) {
+        small.clear();
+        large.clear();
+        for (; part != parts_end; ++part) {
+            const bool is_large = parts.accepts_of[*part].block != Parts::NO_BLOCK || bytes_of(parts.accepts_of[*part]) > LARGE;
+            (is_large ? large : small).push_back(*part);
         }
-        part.edges = uint32_t(blocks.size()) - part.block;
-        part.triggers = uint32_t(made_triggers.size());
-        part.wide = uint32_t(made_wide.size());
-        append_words(made_triggers);
-        append_words(made_wide);
+        for (const int32_t number : large)
+            if (parts.accepts_of[number].block == Parts::NO_BLOCK) parts.accepts_of[number].block = add_block({number}, {});
+        return add_block(small, large);
     }
 
     // Appends what an edge triggers.
