@@ -83,7 +83,7 @@ class Decider {
         edges.clear();
         distinct.clear();
         for (const int32_t yield : yields) __builtin_prefetch(&dfa.yields[yield]);
-        for (const int32_t edge : met) __builtin_prefetch(&dfa.index->edges[edge]);
+        for (const int32_t edge : met) table.ask_where(edge);
         find_blocks(yields);
         for (const int32_t edge : met) {
             if (word_of(edge) & 1) continue;

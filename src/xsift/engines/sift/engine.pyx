@@ -58,7 +58,7 @@ What was tried, and what it gained (100,000 NITF twigs with two nested paths; ti
     edges only where some node asks for them; prefetching  kept                                                        0.17
     triggers chosen by how often edges are met             kept: again half as many nodes are looked at
     triggers yield by yield, small parts copied            kept: a fifth less, in a tenth more memory
-    bits numbered as edges are met, set a word at a time   not kept: 3 % less
+    bits numbered as edges are met, set a word at a time   not kept: hardly faster
     an extra set of yields for every branch point, however large      not kept: documents differ, it only fills the cache
 
 What was tried for documents that are new, and for small sets, is in docs/engines.md.
