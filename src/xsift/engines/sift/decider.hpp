@@ -17,7 +17,7 @@ class Decider {
     LazyDfa& dfa;
     TriggerTable& table;
     std::vector<uint64_t> bits;        // by edge; then one that is always set
-    std::vector<const BlockHead*> blocks;  // of the yields, and of large parts
+    std::vector<const BlockHead*> blocks;  // of the yields, and of parts that have their own
     std::vector<int32_t> distinct;     // the edges that were met beside them, each once
     std::vector<Trigger> found;
     std::vector<WideTrigger> found_wide;

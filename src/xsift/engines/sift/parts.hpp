@@ -41,7 +41,7 @@ struct PartCondition {
 struct Accepts {
     uint64_t seen_at;         // the document, or for edges the decision, that looked at it last
     uint32_t begin, end;      // in `pool`
-    uint32_t block;           // in the TriggerBlocks, if it is large and of edges; NO_BLOCK: it has none
+    uint32_t block;           // its own in the TriggerBlocks; NO_BLOCK: it has none
 };
 
 class Parts {

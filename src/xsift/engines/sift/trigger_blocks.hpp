@@ -1,7 +1,7 @@
 // TriggerBlocks: what is to be looked at when the edges of a yield are met, in one block of memory.
 //
-// The parts of a yield are copied into its block, so that a decision has few places to go to. Small ones are: a large
-// part, which may be in thousands of yields, has a block of its own, to which theirs refer.
+// The parts of a yield are copied into its block, so that a decision goes to few places. But what is large, or of a yield
+// with many parts, would be copied too often: it has a block of its own, to which those of the yields refer.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -24,7 +24,7 @@ struct WideTrigger {
     int32_t edge;             // by which it is triggered
 };
 
-// A block begins with this. Then come so many numbers of large parts; edges that some node asks for beside its trigger;
+// A block begins with this. Then come so many numbers of parts that have their own; edges that some node asks for beside its trigger;
 // Triggers; WideTriggers.
 struct BlockHead {
     int32_t parts, edges, triggers, wide;
@@ -36,7 +36,8 @@ struct BlockHead {
 };
 
 class TriggerBlocks {
-    static constexpr int64_t LARGE = 256;  // bytes that a part takes
+    static constexpr int64_t SMALL = 256;     // bytes that a part takes
+    static constexpr int64_t FEW_PARTS = 10;  // of a yield
 
     Parts& parts;
     const TriggerTable& table;
@@ -44,7 +45,7 @@ class TriggerBlocks {
     std::vector<int32_t> made_edges;       // of the block being made
     std::vector<Trigger> made_triggers;
     std::vector<WideTrigger> made_wide;
-    std::vector<int32_t> small, large;     // parts of the yield whose block is being made
+    std::vector<int32_t> copied, referred; // parts of the yield whose block is being made
 
     template <class T>
     void append_words(const std::vector<T>& list) {
@@ -52,18 +53,18 @@ class TriggerBlocks {
         blocks.insert(blocks.end(), words, words + list.size() * (sizeof(T) / sizeof(int32_t)));
     }
 
-    int64_t bytes_of(const Accepts& part) const {
+    bool is_small(const Accepts& part) const {
         int64_t bytes = 0;
-        for (uint32_t i = part.begin; i < part.end && bytes <= LARGE; ++i)
+        for (uint32_t i = part.begin; i < part.end && bytes <= SMALL; ++i)
             bytes += sizeof(int32_t) + table.number_of(edge_of_code(parts.pool[i])) * sizeof(Trigger);
-        return bytes;
+        return bytes <= SMALL;
     }
 
-    uint32_t add_block(const std::vector<int32_t>& copied, const std::vector<int32_t>& referred) {
+    uint32_t add_block(const std::vector<int32_t>& whole, const std::vector<int32_t>& named) {
         made_edges.clear();
         made_triggers.clear();
         made_wide.clear();
-        for (const int32_t part : copied) {
+        for (const int32_t part : whole) {
             for (uint32_t i = parts.accepts_of[part].begin; i < parts.accepts_of[part].end; ++i) {
                 const int32_t edge = edge_of_code(parts.pool[i]);
                 if (parts.index->edges[edge].uses > table.number_of(edge)) made_edges.push_back(edge);
@@ -71,9 +72,9 @@ class TriggerBlocks {
             }
         }
         const size_t at = blocks.size();
-        for (const size_t count : {referred.size(), made_edges.size(), made_triggers.size(), made_wide.size()})
+        for (const size_t count : {named.size(), made_edges.size(), made_triggers.size(), made_wide.size()})
             blocks.push_back(int32_t(count));
-        append_words(referred);
+        append_words(named);
         append_words(made_edges);
         append_words(made_triggers);
         append_words(made_wide);
@@ -88,17 +89,16 @@ class TriggerBlocks {
 
     const BlockHead* block(uint32_t at) const { return reinterpret_cast<const BlockHead*>(blocks.data() + at); }
 
-    // Adds the block of a yield that has these parts, and those of the large ones among them.
+    // Adds the block of a yield that has these parts.
     uint32_t add(const int32_t* part, const int32_t* const parts_end) {
-        small.clear();
-        large.clear();
-        for (; part != parts_end; ++part) {
-            const bool is_large = parts.accepts_of[*part].block != Parts::NO_BLOCK || bytes_of(parts.accepts_of[*part]) > LARGE;
-            (is_large ? large : small).push_back(*part);
-        }
-        for (const int32_t number : large)
+        copied.clear();
+        referred.clear();
+        const bool are_few = parts_end - part <= FEW_PARTS;
+        for (; part != parts_end; ++part)
+            (are_few && is_small(parts.accepts_of[*part]) ? copied : referred).push_back(*part);
+        for (const int32_t number : referred)
             if (parts.accepts_of[number].block == Parts::NO_BLOCK) parts.accepts_of[number].block = add_block({number}, {});
-        return add_block(small, large);
+        return add_block(copied, referred);
     }
 
     // Appends what an edge triggers.
