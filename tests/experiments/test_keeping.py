@@ -172,3 +172,6 @@ def test_a_verdict_that_another_run_does_not_share_is_open(
     capsys.readouterr()
     assert main(["experiment", "keep", one, other, "--again", one, *root]) == 2
     assert "--again is another run of one experiment" in capsys.readouterr().err
+    run(tiny(FIGURE + CLAIMS.replace("There are", "Here are")), Store(tmp_path / "else"))
+    assert main(["experiment", "keep", one, "--again", str(tmp_path / "else"), *root]) == 2
+    assert "has no claim in common with" in capsys.readouterr().err

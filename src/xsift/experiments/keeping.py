@@ -43,9 +43,12 @@ def keep(folders: Sequence[Path], root: Path, again: Path | None = None) -> list
         kept = root / "results" / name
         other = _again(kept / "again.json", again)
         results = Results.of(store, {(figure, says): verdict for figure, says, verdict in other.get("verdicts", [])})
+        compared = _compared(results, other)
+        if again and not compared:
+            raise ExperimentError("other-experiment", f"{str(again)!r} has no claim in common with {str(folder)!r}")
         contents = {
             kept / "figures.csv": as_csv(results),
-            kept / "verdicts.json": _json({**_verdicts(results), "again": _compared(results, other)}),
+            kept / "verdicts.json": _json({**_verdicts(results), "again": compared}),
             kept / "machine.json": _json(_machine(results)),
             root / "docs" / "reports" / f"{name}.html": page(results),
             **({kept / "again.json": _json(other)} if other else {}),
