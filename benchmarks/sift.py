@@ -256,7 +256,7 @@ def _beside_yfilter(scale: float) -> None:
         program = AuthorsYFilter(prepare(Texts(documents, texts), ordered=False))
         try:
             program.build()  # which goes through the documents until that gets no faster
-            _seen_again(matcher, documents)
+            _seen_again(matcher, documents)  # likewise
             theirs, ours, matches = [], [], 0.0
             for _ in range(REPEATS):
                 theirs.append(_yfilter_seconds(program, len(documents)))
