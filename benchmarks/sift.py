@@ -252,27 +252,31 @@ def _beside_yfilter(scale: float) -> None:
     rows = []
     for title, (number, parameters) in PEER_WORKLOADS.items():
         texts = distinct("nitf", int(number * scale), **parameters)
-        matcher = subscriptions_of(texts).matcher("sift")
-        program = AuthorsYFilter(prepare(Texts(documents, texts), ordered=False))
-        try:
-            program.build()  # which goes through the documents until that gets no faster
-            _seen_again(matcher, documents)  # likewise
-            theirs, ours, matches = [], [], 0.0
-            for _ in range(REPEATS):
-                theirs.append(_yfilter_seconds(program, len(documents)))
-                found = list(matcher.match_many(documents))
-                matches = _mean([len(match.rows) for match in found])
-                ours.append(min(Measured._run(matcher, documents) for _ in range(REPEATS)))
-        except Refused as reason:
-            print(f"    {title}: {reason}")
-            continue
-        finally:
-            program.close()
-        each = [median(seconds) / len(documents) * 1e6 for seconds in (theirs, ours)]
-        ratio = each[0] / each[1]
-        rows.append([f"{number:,} {title}", f"{matches:,.0f}", f"{each[0]:,.0f}", f"{each[1]:,.1f}", f"{ratio:,.0f}"])
-        print(f"    {rows[-1]}", flush=True)
+        rows += _pair(f"{len(texts):,} {title}", texts, documents)
     table(["", "matches", "YFilter 1.0", "sift", "times"], rows)
+
+
+def _pair(title: str, texts: Sequence[str], documents: list[bytes]) -> list[list[str]]:
+    """A row with YFilter 1.0 and sift in turns; none if it refuses the subscriptions."""
+    matcher = subscriptions_of(texts).matcher("sift")
+    program = AuthorsYFilter(prepare(Texts(documents, texts), ordered=False))
+    try:
+        program.build()  # which goes through the documents until that gets no faster
+        _seen_again(matcher, documents)  # likewise
+        theirs, ours, matches = [], [], 0.0
+        for _ in range(REPEATS):
+            theirs.append(_yfilter_seconds(program, len(documents)))
+            matches = _mean([len(match.rows) for match in matcher.match_many(documents)])
+            ours.append(min(Measured._run(matcher, documents) for _ in range(REPEATS)))
+    except Refused as reason:
+        print(f"    {title}: {reason}")
+        return []
+    finally:
+        program.close()
+    each = [median(seconds) / len(documents) * 1e6 for seconds in (theirs, ours)]
+    row = [title, f"{matches:,.0f}", f"{each[0]:,.0f}", f"{each[1]:,.1f}", f"{each[0] / each[1]:,.0f}"]
+    print(f"    {row}", flush=True)
+    return [row]
 
 
 def _yfilter_seconds(program: AuthorsYFilter, number: int) -> float:
@@ -291,16 +295,23 @@ def _queries_of_others(scale: float) -> None:
     if not folder:
         return
     documents = [path.read_bytes() for path in sorted(Path(folder, "documents").glob("*.xml"))]
+    queries = {path.name: _lines(path, scale) for path in sorted(Path(folder).glob("*.txt"))}
     print(f"\n  queries of {folder}, {len(documents)} documents; µs a document in all\n")
     rows = []
-    for path in sorted(Path(folder).glob("*.txt")):
-        texts = [line.strip() for line in path.read_text().splitlines() if line.strip()]
-        subscriptions = subscriptions_of(texts[: max(1, int(len(texts) * scale))])
-        measured = Measured(subscriptions.matcher("sift"), documents)
-        rows.append(
-            [path.name, f"{len(subscriptions):,}", f"{_mean(measured.matches):,.0f}", f"{measured.total:,.1f}"]
-        )
+    for name, texts in queries.items():
+        measured = Measured(subscriptions_of(texts).matcher("sift"), documents)
+        rows.append([name, f"{len(texts):,}", f"{_mean(measured.matches):,.0f}", f"{measured.total:,.1f}"])
     table(["queries", "number", "matches", "sift"], rows)
+    if why_missing(YFILTER):
+        return
+    print("\n  the same beside YFilter 1.0; the first 100 documents, seen before by both\n")
+    pairs = [_pair(f"{len(texts):,}, {name}", texts, documents[:100]) for name, texts in queries.items()]
+    table(["", "matches", "YFilter 1.0", "sift", "times"], [row for pair in pairs for row in pair])
+
+
+def _lines(path: Path, scale: float) -> list[str]:
+    texts = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+    return texts[: max(1, int(len(texts) * scale))]
 
 
 def _real(scale: float) -> None:
