@@ -264,7 +264,7 @@ def test_paths_that_are_known_are_not_entered_again(cache_bytes: int) -> None:
 
 
 def test_an_element_where_a_condition_holds_keeps_its_known_path() -> None:
-    """So do those below it; and what is behind the condition is known by then, too."""
+    """So do those below it: only what is behind the condition is entered again."""
     symbols = Symbols()
     engine = Sift(remember="never")
     names = [f"c{number}" for number in range(30)]
@@ -275,11 +275,11 @@ def test_an_element_where_a_condition_holds_keeps_its_known_path() -> None:
         assert engine.match(document).tolist() == sorted(keys)
     before = engine.counters()["states entered in them"]
     assert engine.match(document).tolist() == sorted(keys)
-    assert engine.counters()["states entered in them"] == before
+    assert 0 < engine.counters()["states entered in them"] - before <= 3  # behind @x; b; c1
 
 
 @pytest.mark.parametrize("cache_bytes", CACHES)
-def test_what_is_behind_conditions_is_the_same_once_it_is_known(cache_bytes: int) -> None:
+def test_what_is_behind_conditions_is_the_same_in_documents_that_come_again(cache_bytes: int) -> None:
     """Names, `*` and `//` behind conditions, conditions behind conditions, and twigs: a condition may be a branch."""
     symbols = Symbols()
     texts = [
@@ -311,8 +311,7 @@ def _with_attributes(rng: random.Random, depth: int) -> Element:
     return Element(rng.choice("bbcd"), [name for name in "xy" if rng.random() < 0.5], children)
 
 
-def test_more_threads_behind_conditions_than_are_followed_as_such() -> None:
-    """Where conditions hold around each other, what is behind them does not cost the square of their number."""
+def test_the_same_conditions_around_each_other() -> None:
     symbols = Symbols()
     engine = Sift(remember="never")
     texts = [f"//a[@x{number}]//b" for number in range(8)] + ["//a[@x0]//a[@x1]/b", "//a[@x0]//c"]

@@ -150,20 +150,6 @@ class FlatAutomaton {
         return at != end && at->symbol == symbol ? at->target : Target();
     }
 
-    // The same, by their places.
-    Target among_several(int32_t first, int32_t end, int32_t symbol) const {
-        return among(transitions.data() + first, transitions.data() + end, symbol);
-    }
-
-    // Where a loop leads by a symbol.
-    Target below_loop(const FlatLoop& loop, int32_t symbol) const {
-        if (loop.is_wide) return among_several(loop.first, loop.end, symbol);
-        if (size_t(symbol) >= waiting_of.size() || waiting_of[symbol] == NONE) return Target();
-        for (int32_t i = loop.first; i < loop.end; ++i)
-            if (transitions[i].symbol == waiting_of[symbol]) return transitions[i].target;
-        return Target();
-    }
-
     size_t bytes() const {
         return states.capacity() * sizeof(FlatState) + conditions.capacity() * sizeof(FlatConditions) +
                loops.capacity() * sizeof(FlatLoop) + transitions.capacity() * sizeof(Transition) +

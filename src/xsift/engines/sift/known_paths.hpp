@@ -62,10 +62,6 @@ class KnownPaths {
     struct Names {
         uint64_t hash;             // of the names
         int32_t rest;              // the path of a name that leads nowhere, and of all below it; NONE until there is one
-        // Of those behind conditions (known_threads.hpp):
-        int32_t above = NONE;      // the path above it; NONE where the condition held
-        int32_t looping = NONE;    // this path, or the next one above that has loops; NONE
-        uint64_t wanted = 0;       // names that lead on, as bits
     };
 
     std::vector<KnownPath> paths;
@@ -77,7 +73,6 @@ class KnownPaths {
     struct Behind {
         uint64_t seen_at;          // the document that it held in last
         int32_t keys_at, others_at, end;  // in `targets`
-        int32_t thread;            // the path of what the others lead to; NONE until it held in a second document
     };
     std::vector<Behind> behind;    // the first one is empty
     std::vector<Target> targets;
@@ -99,7 +94,7 @@ class KnownPaths {
         active.clear();
         numbers.clear();
         behind_of.clear();
-        behind.assign(1, Behind{0, 0, 0, 0, NONE});
+        behind.assign(1, Behind{0, 0, 0, 0});
         targets.clear();
         add(KnownPath{}, 0);
     }
@@ -114,7 +109,7 @@ class KnownPaths {
         const int32_t number = int32_t(paths.size());
         if (path.lead == NONE) path.lead = number;
         paths.push_back(path);
-        names.push_back(Names{hash, NONE, NONE, NONE, 0});
+        names.push_back(Names{hash, NONE});
         full = int64_t(used_bytes()) >= most_bytes;
         return number;
     }
@@ -139,7 +134,7 @@ class KnownPaths {
         int32_t number = 0;
         if (keys_at != targets.size()) {
             number = int32_t(behind.size());
-            behind.push_back(Behind{0, int32_t(keys_at), int32_t(others_at), int32_t(targets.size()), NONE});
+            behind.push_back(Behind{0, int32_t(keys_at), int32_t(others_at), int32_t(targets.size())});
         }
         behind_of.put(pack(path, condition), number);
         full = int64_t(used_bytes()) >= most_bytes;

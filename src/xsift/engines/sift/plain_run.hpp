@@ -9,9 +9,9 @@
 // parent, on a stack. The loops of open elements wait for names (waiting_loops.hpp) from when an element is met whose path
 // is not known, and not before.
 //
-// What lies behind a condition is followed apart, in lists of its own: so an element where conditions hold, and all that is
-// below it, has its known path nevertheless. No state is in both, for it is behind a condition, or it is not. From the second
-// document on that a condition holds in at a known path, what is behind it is known, too, and is no list (known_threads.hpp).
+// What lies behind a condition is followed apart, in lists of its own, which are mostly short: so an element where
+// conditions hold, and all that is below it, has its known path nevertheless. No state is in both, for it is behind a condition,
+// or it is not.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,6 @@
 
 #include "flat_automaton.hpp"
 #include "known_paths.hpp"
-#include "known_threads.hpp"
 #include "results.hpp"
 #include "twig_join.hpp"
 #include "waiting_loops.hpp"
@@ -35,7 +34,6 @@ class PlainRun {
         uint32_t loops;                // the loops that became active with it,
         uint32_t conditional;          // and the states that conditions lead on from, if its path is not known
         uint32_t beyond_active, beyond_loops;  // likewise, for those behind conditions
-        uint32_t threads;              // its first one, which follow what is known to be behind conditions
         WaitingLoops::Mark waiting, beyond_waiting;  // before its loops
         int32_t known;                 // its path; NONE
         int32_t lead;                  // that by which the paths below are known; NONE
@@ -59,7 +57,6 @@ class PlainRun {
     TriggerTable& table;
     FlatAutomaton flat;
     KnownPaths known;
-    KnownThreads threads{flat, known};
     TwigJoin join;
     States before{flat};               // all conditions: of open elements that have theirs here
     States beyond{flat};               // behind some
@@ -102,7 +99,6 @@ class PlainRun {
         flat.take_triggers(table);
         join.assign(index);
         known.clear();
-        threads.assign();
         is_looping.assign(flat.loops.size(), 0);
         is_held.assign(size_t(flat.last_condition + 1) / 64 + 1, 0);
         held.clear();
@@ -157,14 +153,12 @@ class PlainRun {
             ++idle;
             return;
         }
-        const uint32_t begin = above.beyond_active, first_thread = above.threads;
+        const uint32_t begin = above.beyond_active;
         const int32_t path = above.lead != NONE ? known.find(above.lead, symbol) : NONE;
         if (path != NONE) enter_known(path, goes_beyond);
         else if (above.is_barren) enter_barren();
         else enter_unknown(symbol);
-        if (!goes_beyond) return;
-        enter_beyond(symbol, begin);
-        follow_threads(symbol, first_thread);
+        if (goes_beyond) enter_beyond(symbol, begin);
     }
 
     void end_tag() {
@@ -186,8 +180,6 @@ class PlainRun {
         for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
         work.passed += int64_t(held.size());
         if (levels.back().known != NONE) pass_of_path(levels.back().known);
-        for (size_t i = levels.back().threads; i < threads.open.size(); ++i)
-            if (threads.open[i].asks) pass_of_path(threads.open[i].path);
         for (size_t i = levels.back().conditional; i < conditional.size(); ++i) {
             reached.clear();
             find_held(flat.conditions[conditional[i]]);
@@ -215,7 +207,7 @@ class PlainRun {
 
     Level document_level() const {
         const WaitingLoops::Mark waiting = before.waiting.mark();
-        return Level{0, 0, 0, 0, 0, 0, 0, 0, waiting, beyond.waiting.mark(), KnownPaths::FIRST, KnownPaths::FIRST,
+        return Level{0, 0, 0, 0, 0, 0, 0, waiting, beyond.waiting.mark(), KnownPaths::FIRST, KnownPaths::FIRST,
                      true, true, false, false};
     }
 
@@ -223,7 +215,7 @@ class PlainRun {
     Level& open_level(uint64_t subjects, uint64_t path, int32_t number, int32_t lead, bool is_known, bool is_barren) {
         levels.push_back(Level{subjects, path, uint32_t(before.active.size()), uint32_t(before.loops.size()),
                                uint32_t(conditional.size()), uint32_t(beyond.active.size()), uint32_t(beyond.loops.size()),
-                               uint32_t(threads.open.size()), before.waiting.mark(), beyond.waiting.mark(), number, lead, !is_known, !is_known, false, is_barren});
+                               before.waiting.mark(), beyond.waiting.mark(), number, lead, !is_known, !is_known, false, is_barren});
         taken.elements.push_back(PlainElement{innermost, 0});
         innermost = int32_t(taken.elements.size()) - 1;
         return levels.back();
@@ -231,8 +223,7 @@ class PlainRun {
 
     // Whether states behind conditions wait for a child of the innermost element.
     bool is_beyond(const Level& level) const {
-        return beyond.active.size() > level.beyond_active || !beyond.waiting.is_empty() ||
-               threads.open.size() > level.threads;
+        return beyond.active.size() > level.beyond_active || !beyond.waiting.is_empty();
     }
 
     // An element starts whose path is known.
@@ -243,30 +234,24 @@ class PlainRun {
             return;
         }
         open_level(path.subjects, 0, number, path.lead, true, path.is_barren);
-        take_path(number, path, true);
-    }
-
-    // The innermost element has a path, of names alone or behind conditions.
-    void take_path(int32_t number, KnownPath& path, bool is_by_name) {
         if (path.keys_at != path.end && path.seen_at != document) {
             results.mark(known.numbers.data() + path.keys_at, known.numbers.data() + path.end);
             work.known += path.keys().size();
         }
-        if (path.noted_loops_at != path.keys_at) note_visit(number, path, is_by_name);
+        if (path.noted_loops_at != path.keys_at) note_visit(number, path);
         path.seen_at = document;
     }
 
     // An element starts that only what is behind conditions may lead to.
     void enter_barren() { open_level(0, 0, NONE, NONE, false, true); }
 
-    // Notes an element for the join. Where only what is above it counts there, one of several children will do: not where a
-    // condition led to the path, which may be all that is asked of the element itself.
-    void note_visit(int32_t number, KnownPath& path, bool is_by_name) {
+    // Notes an element for the join. Where only what is above it counts there, one of several children will do.
+    void note_visit(int32_t number, KnownPath& path) {
         work.known += path.acceptances().size();
         if (path.seen_at != document) path.visits = NONE;
         if (path.visits == NONE) {
             taken.visited.push_back(number);
-        } else if (is_by_name && path.noted_loops().is_empty()) {
+        } else if (path.noted_loops().is_empty()) {
             const int32_t before = taken.visits[path.visits].element;
             if (taken.elements[before].parent == taken.elements[innermost].parent) return;
         }
@@ -305,38 +290,6 @@ class PlainRun {
         asked.clear();
         find_in(beyond.active.data() + begin, beyond.active.data() + levels.back().beyond_active, beyond.waiting, symbol);
         enter_reached(beyond);
-    }
-
-    // So are the threads of the element above, from one on.
-    void follow_threads(int32_t symbol, uint32_t first) {
-        const uint64_t bit = symbol ? wide_name_bit(symbol) : 0;
-        const size_t end = levels.back().threads;
-        work.passed += int64_t(end - first);
-        for (size_t i = first; i < end; ++i) {
-            const KnownThread thread = threads.open[i];
-            if (!(thread.wanted & bit) && ~thread.wanted) {
-                if (thread.is_looping && !threads.go_on_looping(thread)) give_up(thread);
-                continue;
-            }
-            const int32_t path = threads.below(thread, symbol);
-            if (path == NONE) give_up(thread);
-            else enter_thread(path, true);
-        }
-    }
-
-    void enter_thread(int32_t number, bool is_by_name) {
-        if (number == KnownThreads::NOTHING_THERE) return;
-        KnownPath& path = known.paths[number];
-        levels.back().subjects |= path.subjects;
-        take_path(number, path, is_by_name);
-        threads.go_on(number);
-    }
-
-    // No more can be kept: what a thread has reached, and its loops, are followed state by state from here on.
-    void give_up(const KnownThread& thread) {
-        threads.each_loop(thread.lead, [&](int32_t loop) { wait_beyond(loop); });
-        work.entered += int64_t(threads.reached.size());
-        for (const Target target : threads.reached) arrive(beyond, target);
     }
 
     void enter_reached(States& states) {
@@ -441,17 +394,10 @@ class PlainRun {
 
     void begin_loop(States& states, int32_t loop) {
         if (flat.loops[loop].is_noted) taken.loops_begun.push_back(Note{loop, innermost});
-        if (&states == &beyond) return wait_beyond(loop);
         if (is_looping[loop]) return;
         is_looping[loop] = 1;
         states.loops.push_back(loop);
-    }
-
-    void wait_beyond(int32_t loop) {
-        if (is_looping[loop]) return;
-        is_looping[loop] = 1;
-        beyond.loops.push_back(loop);
-        beyond.waiting.add(loop);
+        if (&states == &beyond) beyond.waiting.add(loop);
     }
 
     // Puts the loops of an element's path on the stack.
@@ -479,7 +425,6 @@ class PlainRun {
         close_loops(level);
         before.active.resize(level.active);
         beyond.active.resize(level.beyond_active);
-        threads.open.resize(level.threads);
         conditional.resize(level.conditional);
         levels.pop_back();
         ready = std::min(ready, levels.size());
@@ -531,22 +476,14 @@ class PlainRun {
             }
             number = keep_behind(path, condition);
         }
-        if (number) pass_behind(known.behind[number], known.paths[path].name);
+        if (number) pass_behind(known.behind[number]);
     }
 
-    void pass_behind(KnownPaths::Behind& behind, int32_t name) {
+    void pass_behind(KnownPaths::Behind& behind) {
         const Target* const targets = known.targets.data();
-        const bool came_before = behind.seen_at && behind.seen_at != document;
         if (behind.seen_at != document)
             for (int32_t i = behind.keys_at; i < behind.others_at; ++i) results.mark(targets[i].accepted());
         behind.seen_at = document;
-        if (behind.others_at == behind.end) return;
-        if (behind.thread == NONE && came_before && !known.is_full()) {
-            threads.reached.assign(targets + behind.others_at, targets + behind.end);
-            behind.thread = threads.keep(name, NONE);
-        }
-        if (behind.thread != NONE && threads.open.size() - levels.back().threads < KnownThreads::MOST)
-            return enter_thread(behind.thread, false);
         for (int32_t i = behind.others_at; i < behind.end; ++i) arrive(beyond, targets[i]);
         work.entered += behind.end - behind.others_at;
     }
