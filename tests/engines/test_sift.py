@@ -300,10 +300,13 @@ def test_what_is_behind_conditions_is_the_same_in_documents_that_come_again(cach
     for _ in range(12):
         below = [_with_attributes(rng, 6) for _ in range(3)]
         documents.append(Element("a", ["x"], below).document(symbols))
+    matched = set()
     for _ in range(5):
         for document in rng.sample(documents, len(documents)):
             plain, remembered = (engine.match(document).tolist() for engine in engines)
             assert plain == remembered
+            matched |= set(plain)
+    assert len(matched) == len(texts)
 
 
 def _with_attributes(rng: random.Random, depth: int) -> Element:
