@@ -37,19 +37,21 @@ const T* first_from(const T* at, const T* end, int32_t number, NumberOf&& number
 
 // Where a transition leads: to a state, or to nothing but what that accepts.
 class Target {
-    int32_t value;                     // a state; or ~ of a key times 2, of an acceptance times 2 and 1; NOWHERE
+    int32_t value;                     // a state times 2, and 1 if it is inner; or ~ of a key times 2, of an acceptance times 2 and 1;
+                                       // NOWHERE
     static constexpr int32_t NOWHERE = INT32_MIN;
     explicit Target(int32_t value) : value(value) {}
 
    public:
     Target() : value(NOWHERE) {}
-    static Target state(int32_t number) { return Target(number); }
+    static Target state(int32_t number, bool is_inner = false) { return Target(2 * number + is_inner); }
     static Target key(int32_t key) { return Target(~(2 * key)); }
     static Target acceptance(int32_t number) { return Target(~(2 * number + 1)); }
     bool exists() const { return value != NOWHERE; }
     bool is_state() const { return value >= 0; }
+    bool is_inner() const { return value >= 0 && value & 1; }  // a state that matters to elements below alone
     bool is_key() const { return !(~value & 1); }
-    int32_t number() const { return value; }             // of the state,
+    int32_t number() const { return value >> 1; }        // of the state,
     int32_t accepted() const { return ~value >> 1; }     // or of the key, or acceptance
 };
 
@@ -82,9 +84,15 @@ struct Asking {
 struct FlatLoop {
     uint64_t names;       // that lead on, as bits
     Target star;
-    int32_t first, end;   // in `transitions`, ascending; for those of few names the symbols are numbers of `waiting_names`
+    int32_t name;         // the only name that it waits for, as a number of `waiting_names`; else - of how many names there are
+    Target target;        // where that leads; or, as its number, where in `transitions` they are, ascending: if there are few,
+                          // the symbols are numbers of `waiting_names`
     bool is_wide;         // it waits for many names
     bool is_noted;        // it is in a scope: where it began is needed to find out which twigs hold
+    bool is_open;         // it is among the loops of open elements
+
+    int32_t first() const { return target.number(); }
+    int32_t end() const { return target.number() - name; }
 };
 
 // One of the things that an acceptance stands for.
@@ -174,11 +182,12 @@ class FlatAutomaton {
         const TwigIndex& index;
         const Automaton& automaton;
         std::vector<Move> moves;               // of the automaton, then of the flat one
+        bool has_scopes = false;
         std::vector<int32_t> first_of;         // by state: where in `moves` its own begin
         std::vector<int32_t> state_of;         // by state of the automaton: the flat one
         // By flat state:
         std::vector<int32_t> star, loop;
-        std::vector<uint8_t> is_looping, is_scoped;
+        std::vector<uint8_t> is_scoped;
         std::vector<uint64_t> subjects;
         std::vector<int32_t> name_of;          // of the element that it is active at; 0: any
         struct Code {
@@ -191,7 +200,8 @@ class FlatAutomaton {
 
         void lay_out() {
             list_moves();
-            merge_states();
+            if (has_scopes) merge_states();
+            else take_states();
             list_acceptances();
             lay_out_transitions();
             for (size_t i = 0; i < star.size(); ++i) lay_out_state(int32_t(i));
@@ -214,6 +224,7 @@ class FlatAutomaton {
             first_of.assign(automaton.states.size() + 2, 0);
             automaton.transitions.all([&](uint64_t key, int32_t target) {
                 unordered.push_back(Move{int32_t(key >> 32), stays(target), int32_t(uint32_t(key)), target});
+                has_scopes |= unordered.back().symbol == SCOPE;
                 ++first_of[size_t(key >> 32) + 2];
                 return true;
             });
@@ -233,11 +244,41 @@ class FlatAutomaton {
             name_of.push_back(name);
             star.push_back(NONE);
             loop.push_back(NONE);
-            is_looping.push_back(0);
             is_scoped.push_back(0);
             subjects.push_back(0);
             return int32_t(star.size()) - 1;
         }
+
+        // Where there are no scopes, nothing is to be merged: all states stay what and where they are.
+        void take_states() {
+            const size_t number = automaton.states.size();
+            star.resize(number);
+            loop.resize(number);
+            is_scoped.resize(number);
+            subjects.resize(number);
+            name_of.assign(number, 0);
+            for (size_t i = 0; i < number; ++i) {
+                const NfaState& state = automaton.states[i];
+                star[i] = state.star;
+                loop[i] = state.descendant;
+                if (state.accepts != NOTHING) codes.push_back(Code{int32_t(i), state.accepts});
+                if (state.flags & NfaState::CONDITIONAL) subjects[i] = automaton.subjects.get(uint32_t(i), 0);
+            }
+            for (const Move& move : moves) name_of[move.to] = move.is_condition ? UNNAMED : move.symbol;
+            for (size_t i = 0; i < number; ++i) find_name(int32_t(i));
+        }
+
+        // The name of a state behind conditions is that of the one before them.
+        void find_name(int32_t state) {
+            behind.clear();
+            for (; name_of[state] == UNNAMED; state = automaton.states[state].parent) {
+                name_of[state] = 0;            // states that nothing leads to may lead to each other in a circle
+                behind.push_back(state);
+            }
+            for (const int32_t it : behind) name_of[it] = name_of[state];
+        }
+        static constexpr int32_t UNNAMED = -1;
+        std::vector<int32_t> behind;
 
         // A state of the automaton that a flat one stands for.
         struct Member {
@@ -273,10 +314,9 @@ class FlatAutomaton {
                 first_moves.push_back(int32_t(merged.size()));
                 for (size_t i = 0; i < leaving.size();) {
                     const uint64_t symbol = leaving[i].symbol;
-                    const int32_t to = arrive(flat_state, symbol, merged);
+                    arrive(flat_state, symbol, merged);
                     for (; i < leaving.size() && leaving[i].symbol == symbol; ++i) members.push_back(leaving[i].to);
                     first_member.push_back(members.size());
-                    if (int32_t(uint32_t(symbol)) == LOOP) is_looping[to] = 1;
                 }
             }
             first_moves.push_back(int32_t(merged.size()));
@@ -300,14 +340,13 @@ class FlatAutomaton {
             if (state.descendant >= 0) leaving.push_back(Leaving{pack(2, LOOP), Member{state.descendant, member.is_scoped}});
         }
 
-        // The flat state behind another.
-        int32_t arrive(int32_t from, uint64_t leaving, std::vector<Move>& merged) {
+        // Makes the flat state behind another.
+        void arrive(int32_t from, uint64_t leaving, std::vector<Move>& merged) {
             const int32_t symbol = int32_t(uint32_t(leaving)), is_condition = int32_t(leaving >> 32) == 1;
             const int32_t to = new_state(is_condition ? name_of[from] : std::max(symbol, 0));
             if (symbol == STAR) star[from] = to;
             else if (symbol == LOOP) loop[from] = to;
             else merged.push_back(Move{from, is_condition, symbol, to});
-            return to;
         }
 
         // A key that is all that a state accepts stands for itself. For all else there is an acceptance.
@@ -337,8 +376,10 @@ class FlatAutomaton {
 
         Target target_of(int32_t state) const {
             if (state == NONE) return Target();
-            const bool leads_on = star[state] != NONE || loop[state] != NONE || first_of[state] < first_of[state + 1];
-            return !leads_on && accepted_by[state].exists() ? accepted_by[state] : Target::state(state);
+            const bool accepts = accepted_by[state].exists(), has_moves = first_of[state] < first_of[state + 1];
+            if (accepts && !has_moves && star[state] == NONE && loop[state] == NONE) return accepted_by[state];
+            const bool asks = has_moves && moves[first_of[state + 1] - 1].is_condition;
+            return Target::state(state, !accepts && !asks);
         }
 
         void lay_out_transitions() {
@@ -405,10 +446,15 @@ class FlatAutomaton {
         void lay_out_loop(int32_t looping, bool is_noted) {
             const int32_t first = first_of[looping], end = first_of[looping + 1];
             const bool is_wide = end - first > MANY_NAMES;
-            flat.loops.push_back(
-                FlatLoop{names_between(first, end), target_of(star[looping]), first, end, is_wide, is_noted});
             if (!is_wide)
                 for (int32_t i = first; i < end; ++i) flat.transitions[i].symbol = waiting_number(moves[i].symbol);
+            FlatLoop made{names_between(first, end), target_of(star[looping]), first - end, Target::state(first),
+                          is_wide, is_noted, false};
+            if (end - first == 1) {
+                made.name = flat.transitions[first].symbol;
+                made.target = flat.transitions[first].target;
+            }
+            flat.loops.push_back(made);
         }
 
         int32_t waiting_number(int32_t symbol) {

@@ -129,6 +129,9 @@ class KnownPaths {
     // What is behind a condition, as a number of `behind`; NONE if it is not known.
     int32_t find_behind(int32_t path, int32_t condition) const { return behind_of.get(pack(path, condition), NONE); }
 
+    // Asks for the memory that this will need.
+    void prefetch_behind(int32_t path, int32_t condition) const { behind_of.prefetch(pack(path, condition)); }
+
     // Keeps it: the last of `targets`, from a place on. Those before another place are keys.
     int32_t keep_behind(int32_t path, int32_t condition, size_t keys_at, size_t others_at) {
         int32_t number = 0;

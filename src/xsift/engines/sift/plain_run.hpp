@@ -60,16 +60,17 @@ class PlainRun {
     TwigJoin join;
     States before{flat};               // all conditions: of open elements that have theirs here
     States beyond{flat};               // behind some
+    std::vector<Target> inner;         // states behind conditions at the innermost element, to be entered if it has a child
     std::vector<int32_t> conditional;  // states of open elements that conditions lead on from, in flat.conditions
     std::vector<Level> levels;         // the document's first
     size_t ready = 0;                  // so many outermost ones are open
     size_t idle = 0;                   // elements that are open below them, which nothing leads to
-    std::vector<uint8_t> is_looping;   // by loop: it is among the loops of open elements
     PlainNotes taken;
     uint64_t document = 0;             // its number
     int32_t innermost = 0;             // the innermost open element
     std::vector<Target> reached;       // by the name or the condition at hand
     std::vector<Asked> asked;          // where it is to be looked up
+    std::vector<Target> passed;        // by the conditions of a state
     std::vector<int32_t> held;         // the conditions at hand, each once
     std::vector<uint64_t> is_held;     // bits by condition
     static constexpr size_t AHEAD = 8; // states that are asked for in advance
@@ -99,7 +100,6 @@ class PlainRun {
         flat.take_triggers(table);
         join.assign(index);
         known.clear();
-        is_looping.assign(flat.loops.size(), 0);
         is_held.assign(size_t(flat.last_condition + 1) / 64 + 1, 0);
         held.clear();
         for (States* states : {&before, &beyond}) {
@@ -111,7 +111,7 @@ class PlainRun {
         // What loops from the root on does so in every document.
         const int32_t first = flat.states[0].loop;
         if (first != NONE) {
-            is_looping[first] = 1;
+            flat.loops[first].is_open = true;
             before.waiting.add(first);
         }
         levels.push_back(document_level());
@@ -126,6 +126,7 @@ class PlainRun {
         if (known.is_full()) known.clear();
         before.active.clear();
         beyond.active.clear();
+        inner.clear();
         conditional.clear();
         levels[0] = document_level();
         ready = idle = 0;
@@ -147,6 +148,7 @@ class PlainRun {
 
     void start_tag(int32_t symbol) {
         ++work.elements;
+        enter_inner();
         const Level& above = levels.back();
         const bool goes_beyond = is_beyond(above);
         if (idle || (above.is_barren && !goes_beyond)) {
@@ -197,7 +199,7 @@ class PlainRun {
     }
 
     size_t bytes() const {
-        return flat.bytes() + known.bytes() + join.bytes() + is_looping.capacity() + paths.capacity() * 4 + taken.bytes() +
+        return flat.bytes() + known.bytes() + join.bytes() + paths.capacity() * 4 + taken.bytes() +
                (before.active.capacity() + beyond.active.capacity()) * sizeof(Active) + is_held.capacity() * 8 +
                before.waiting.bytes() + beyond.waiting.bytes();
     }
@@ -223,7 +225,7 @@ class PlainRun {
 
     // Whether states behind conditions wait for a child of the innermost element.
     bool is_beyond(const Level& level) const {
-        return beyond.active.size() > level.beyond_active || !beyond.waiting.is_empty();
+        return beyond.active.size() > level.beyond_active || !beyond.waiting.is_empty() || !inner.empty();
     }
 
     // An element starts whose path is known.
@@ -297,12 +299,39 @@ class PlainRun {
         arrive_at_reached(states);
     }
 
-    [[gnu::flatten]] void arrive_at_reached(States& states) {
-        states.active.reserve(states.active.size() + reached.size());
-        for (size_t i = 0; i < reached.size(); ++i) {
-            if (i + AHEAD < reached.size() && reached[i + AHEAD].is_state())
-                __builtin_prefetch(&flat.states[reached[i + AHEAD].number()]);
-            arrive(states, reached[i]);
+    void arrive_at_reached(States& states) {
+        if (&states == &beyond) put_off_inner();
+        arrive_at(states, reached);
+    }
+
+    // States that matter to elements below alone are not entered before there are any: of leaves, they never are.
+    void put_off_inner() {
+        inner.reserve(inner.size() + reached.size());
+        size_t left = 0;
+        for (const Target target : reached) {
+            if (target.is_inner()) inner.push_back(target);
+            else reached[left++] = target;
+        }
+        reached.resize(left);
+    }
+
+    // The innermost element has a child.
+    void enter_inner() {
+        if (inner.empty()) return;
+        arrive_at(beyond, inner);
+        inner.clear();
+    }
+
+    [[gnu::flatten]] void arrive_at(States& states, const std::vector<Target>& targets) {
+        states.active.reserve(states.active.size() + targets.size());
+        for (size_t i = 0; i < targets.size(); ++i) {
+            if (i + 2 * AHEAD < targets.size() && targets[i + 2 * AHEAD].is_state())
+                __builtin_prefetch(&flat.states[targets[i + 2 * AHEAD].number()]);
+            if (i + AHEAD < targets.size() && targets[i + AHEAD].is_state()) {
+                const int32_t loop = flat.states[targets[i + AHEAD].number()].loop;
+                if (loop != NONE) __builtin_prefetch(&flat.loops[loop], 1);
+            }
+            arrive(states, targets[i]);
         }
     }
 
@@ -393,9 +422,10 @@ class PlainRun {
     }
 
     void begin_loop(States& states, int32_t loop) {
-        if (flat.loops[loop].is_noted) taken.loops_begun.push_back(Note{loop, innermost});
-        if (is_looping[loop]) return;
-        is_looping[loop] = 1;
+        FlatLoop& at = flat.loops[loop];
+        if (at.is_noted) taken.loops_begun.push_back(Note{loop, innermost});
+        if (at.is_open) return;
+        at.is_open = true;
         states.loops.push_back(loop);
         if (&states == &beyond) beyond.waiting.add(loop);
     }
@@ -407,7 +437,7 @@ class PlainRun {
         level.loops = before.loops.size();
         const Span span = known.paths[level.known].loops();
         before.loops.insert(before.loops.end(), known.numbers.begin() + span.begin, known.numbers.begin() + span.end);
-        for (size_t i = level.loops; i < before.loops.size(); ++i) is_looping[before.loops[i]] = 1;
+        for (size_t i = level.loops; i < before.loops.size(); ++i) flat.loops[before.loops[i]].is_open = true;
     }
 
     // An element has a child that must be looked for.
@@ -425,6 +455,7 @@ class PlainRun {
         close_loops(level);
         before.active.resize(level.active);
         beyond.active.resize(level.beyond_active);
+        inner.clear();
         conditional.resize(level.conditional);
         levels.pop_back();
         ready = std::min(ready, levels.size());
@@ -439,7 +470,7 @@ class PlainRun {
     }
 
     void leave_loops(States& states, size_t since) {
-        for (; states.loops.size() > since; states.loops.pop_back()) is_looping[states.loops.back()] = 0;
+        for (; states.loops.size() > since; states.loops.pop_back()) flat.loops[states.loops.back()].is_open = false;
     }
 
     // Conditions.
@@ -450,6 +481,7 @@ class PlainRun {
         if (condition > flat.last_condition || holds(condition)) return;
         is_held[size_t(condition) >> 6] |= uint64_t(1) << (condition & 63);
         held.push_back(condition);
+        if (levels.back().known != NONE) known.prefetch_behind(levels.back().known, condition);
     }
 
     // Passes the conditions of a known path that hold. Many, as of thresholds that a number is above, are not found one by one.
@@ -457,7 +489,7 @@ class PlainRun {
         const Span states = known.paths[path].conditional();
         if (held.size() > MANY_HELD) {
             reached.clear();
-            for (int32_t i = states.begin; i < states.end; ++i) find_held(flat.conditions[known.numbers[i]]);
+            find_held(known.numbers.data() + states.begin, known.numbers.data() + states.end);
             arrive_at_reached(beyond);
         } else if (!states.is_empty()) {
             for (const int32_t condition : held) pass_of_path(path, condition);
@@ -484,7 +516,10 @@ class PlainRun {
         if (behind.seen_at != document)
             for (int32_t i = behind.keys_at; i < behind.others_at; ++i) results.mark(targets[i].accepted());
         behind.seen_at = document;
-        for (int32_t i = behind.others_at; i < behind.end; ++i) arrive(beyond, targets[i]);
+        for (int32_t i = behind.others_at; i < behind.end; ++i) {
+            if (targets[i].is_inner()) inner.push_back(targets[i]);
+            else arrive(beyond, targets[i]);
+        }
         work.entered += behind.end - behind.others_at;
     }
 
@@ -522,14 +557,22 @@ class PlainRun {
             }
             return;
         }
-        const size_t before = reached.size();
-        reached.resize(before + size_t(end - first));
-        Target* found = reached.data() + before;
+        if (passed.size() < size_t(end - first)) passed.resize(size_t(end - first));
+        Target* found = passed.data();
         for (const Transition* at = first; at != end; ++at) {
             *found = at->target;
             found += holds(at->symbol);
         }
-        reached.resize(size_t(found - reached.data()));
+        reached.insert(reached.end(), passed.data(), found);
+    }
+
+    // Likewise, of many states. What is asked of them is asked for in advance.
+    void find_held(const int32_t* at, const int32_t* end) {
+        for (; at != end; ++at) {
+            if (end - at > int64_t(2 * AHEAD)) __builtin_prefetch(&flat.conditions[at[2 * AHEAD]]);
+            if (end - at > int64_t(AHEAD)) __builtin_prefetch(flat.transitions.data() + flat.conditions[at[AHEAD]].first);
+            find_held(flat.conditions[*at]);
+        }
     }
 
     // Whether a path was met before.

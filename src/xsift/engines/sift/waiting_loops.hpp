@@ -45,11 +45,10 @@ class WaitingLoops {
     void add(int32_t number) {
         const FlatLoop& loop = flat.loops[number];
         if (loop.star.exists()) stars.push_back(loop.star);
+        if (!loop.names) return;
         if (loop.is_wide) return wide.push_back(number);
-        for (int32_t i = loop.first; i < loop.end; ++i) {
-            waiting[flat.transitions[i].symbol].push_back(flat.transitions[i].target);
-            lists.push_back(flat.transitions[i].symbol);
-        }
+        if (loop.name >= 0) return wait(loop.name, loop.target);
+        for (int32_t i = loop.first(); i < loop.end(); ++i) wait(flat.transitions[i].symbol, flat.transitions[i].target);
     }
 
     void take_away(Mark since) {
@@ -62,8 +61,8 @@ class WaitingLoops {
     void find(int32_t symbol, uint64_t bit, std::vector<Target>& reached, std::vector<Asked>& asked) const {
         for (const int32_t loop : wide) {
             if (!(flat.loops[loop].names & bit)) continue;
-            __builtin_prefetch(flat.transitions.data() + flat.loops[loop].first);
-            asked.push_back(Asked{flat.loops[loop].first, flat.loops[loop].end});
+            __builtin_prefetch(flat.transitions.data() + flat.loops[loop].first());
+            asked.push_back(Asked{flat.loops[loop].first(), flat.loops[loop].end()});
         }
         reached.insert(reached.end(), stars.begin(), stars.end());
         if (size_t(symbol) >= flat.waiting_of.size() || flat.waiting_of[symbol] == NONE) return;
@@ -75,6 +74,12 @@ class WaitingLoops {
         size_t total = waiting.capacity() * sizeof(std::vector<Target>) + (lists.capacity() + wide.capacity()) * 4;
         for (const std::vector<Target>& list : waiting) total += list.capacity() * 4;
         return total;
+    }
+
+   private:
+    void wait(int32_t name, Target target) {
+        waiting[name].push_back(target);
+        lists.push_back(name);
     }
 };
 

@@ -19,7 +19,9 @@ namespace xsift::sift {
 
 // What happened in a plain run of a document, or of a part of it.
 struct PlainWork {
-    int64_t elements = 0, entered = 0, new_paths = 0;
+    int64_t elements = 0;
+    int64_t entered = 0;              // states that elements led to, also those that wait for a child to be entered
+    int64_t new_paths = 0;
     int64_t known = 0;                // what was accepted by paths that are known
     int64_t joined = 0;               // what the join looked at
     int64_t passed = 0;               // conditions that were looked up
