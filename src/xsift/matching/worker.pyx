@@ -32,7 +32,8 @@ cdef object _array(vector[int32_t]& values):
     result = np.empty(values.size(), dtype=np.int32)
     cdef int32_t[::1] view = result
     if values.size():
-        memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
+        with nogil:  # of a large batch it takes long, also because the memory is new
+            memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
     return result
 
 
