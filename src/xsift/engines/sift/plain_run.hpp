@@ -77,9 +77,8 @@ class PlainRun {
     static constexpr size_t MANY_HELD = 16;  // conditions of an element that are not looked up one by one
     static constexpr size_t LOOK_UP = 8;     // one takes as long as looking through so many
 
-    // Paths that were met, in this document and before: two that share a place forget each other. Documents that come again and
-    // again can have tens of thousands; where half of them share places, these are never kept.
-    static constexpr size_t PATHS = size_t(1) << 17;
+    // Paths that were met, in this document and before: two that share a place forget each other.
+    static constexpr size_t PATHS = size_t(1) << 15;
     std::vector<uint32_t> paths;
     int64_t entered_before = 0;        // states, in documents before this one
     static constexpr int64_t RARELY = 4;  // fewer than one element in so many has a new path
