@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+import xsift
 from tests.engines.recursive import recursive_differences
 from tests.support import Element, differences, random_element, random_twig
 from xsift.document.events import RecordedEvents
@@ -301,12 +302,67 @@ def test_what_is_behind_conditions_is_the_same_in_documents_that_come_again(cach
         below = [_with_attributes(rng, 6) for _ in range(3)]
         documents.append(Element("a", ["x"], below).document(symbols))
     matched = set()
-    for _ in range(5):
+    for _ in range(12):
         for document in rng.sample(documents, len(documents)):
             plain, remembered = (engine.match(document).tolist() for engine in engines)
             assert plain == remembered
             matched |= set(plain)
     assert len(matched) == len(texts)
+
+
+AGAIN = 60  # times that a document has to come until it is taken for one that comes again and again, and more
+
+
+def test_where_documents_come_again_nothing_behind_conditions_is_entered() -> None:
+    symbols = Symbols()
+    engine = Sift(remember="never")
+    keys = [engine.add(p) for text in ("/a[@x]/b/c", "/a[@x]//c[@y]", "//b[@y]") for p in patterns(text, symbols)]
+    inner = Element("b", ["y"], [Element("c", ["y"]), Element("c")])
+    document = Element("a", ["x"], [inner, Element("b")]).document(symbols)
+    for _ in range(AGAIN):
+        assert engine.match(document).tolist() == keys
+    before = engine.counters()["states entered in them"]
+    assert engine.match(document).tolist() == keys
+    assert engine.counters()["states entered in them"] == before
+    other = Element("a", ["x"], [Element("b", [], [Element("d"), Element("c")]), inner]).document(symbols)
+    assert engine.match(other).tolist() == keys  # states of its open elements are entered when one is met that is new
+    assert engine.counters()["states entered in them"] > before
+
+
+def test_a_situation_has_all_keys_whatever_matched_before_in_its_document() -> None:
+    """What matched at an element before is not marked again; but it may not be there in another document."""
+    symbols = Symbols()
+    engine = Sift(remember="never")
+    keys = [engine.add(p) for text in ("/a/b[@x]", "/a/b[@y]") for p in patterns(text, symbols)]
+    both, first = Element("b", ["x", "y"]), Element("b", ["x"])
+    for _ in range(AGAIN):
+        assert engine.match(Element("a", [], [first, both]).document(symbols)).tolist() == keys
+    for _ in range(AGAIN):
+        assert engine.match(Element("a", [], [both]).document(symbols)).tolist() == keys
+
+
+def test_conditions_behind_others_are_asked_for_in_situations_too() -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("one", "//a[@x='1']/b[@y='2']")
+    matcher = subscriptions.matcher("sift", remember="never")
+    for y, ids in [("2", ["one"]), ("3", []), ("2", ["one"])]:
+        for _ in range(AGAIN):
+            assert matcher.match(f"<r><a x='1'><b y='{y}'/></a></r>") == ids
+
+
+def test_situations_are_forgotten_when_there_is_no_room_and_they_are_not_met() -> None:
+    symbols = Symbols()
+    engines = [Sift(remember="never", cache_bytes=20_000), Sift(remember="always")]
+    for text in ("/a[@x]//b[@y]//c", "//b[@x]/c", "/a[@y]/b[.//c]", "//*[@x][@y]//d"):
+        for pattern in patterns(text, symbols):
+            assert len({engine.add(pattern) for engine in engines}) == 1
+    rng = random.Random(5)
+    for _ in range(6):
+        documents = [Element("a", ["x"], [_with_attributes(rng, 5)]).document(symbols) for _ in range(40)]
+        for document in documents * 12:
+            plain, remembered = (engine.match(document).tolist() for engine in engines)
+            assert plain == remembered
+    assert engines[0].memory()["run-time marks"] < 5_000_000
 
 
 def _with_attributes(rng: random.Random, depth: int) -> Element:

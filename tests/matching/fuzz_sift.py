@@ -1,8 +1,9 @@
 """sift beside the reference, for as long as you like: `python -m tests.matching.fuzz_sift --seconds 3600`.
 
-Two loops take turns. One has patterns and recorded events, recursive and deep (tests/engines/recursive.py). The other
+Three loops take turns. One has patterns and recorded events, recursive and deep (tests/engines/recursive.py). Another
 has subscriptions with conditions of every kind and XML documents, so that the engine guides the reader: whole and in
-pieces, read by the scanner and by expat, with documents that break off in between, while subscriptions come and go.
+pieces, read by the scanner and by expat, with documents that break off in between, while subscriptions come and go. The
+third has documents that come again and again, and others that differ from them a little.
 Caches are of size 0, tiny, or as usual; what documents lead to is remembered always, never, or as it pays.
 """
 
@@ -166,6 +167,33 @@ def guided_differences(rng: random.Random, rounds: int) -> list[str]:
     return sorted(found, key=len)
 
 
+def repeated_differences(rng: random.Random) -> list[str]:
+    """One set and a few documents, again and again in any order; some are like others but for a part."""
+    language = Language(rng)
+    subscriptions = xsift.Subscriptions(namespaces={"p": "urn:p"})
+    for number in range(rng.choice([3, 30, 150])):
+        subscriptions.add(str(number), language.expression())
+    reference = subscriptions.matcher("reference")
+    matcher = subscriptions.matcher("sift", cache_bytes=rng.choice(CACHES[2:]), remember=rng.choice(["auto", "never"]))
+    parts = [language.element(rng.choice([0, language.recursion - 1])) for _ in range(rng.choice([3, 6, 10]))]
+    attributes = rng.choice(["", "", " x='1'", " x='one' y='2'"])
+    documents = []
+    for _ in range(rng.choice([1, 4, 12])):
+        inner = "".join(rng.choices(parts, k=rng.choice([1, 2, 2, 5])))
+        documents.append(f"<a xmlns:p='urn:p'{attributes}>{inner}</a>".encode())
+    expected = {document: set(reference.match(document)) for document in documents}
+    found: list[str] = []
+    for _ in range(150):
+        document = rng.choice(documents)
+        for id in expected[document] ^ set(matcher.match(document)):
+            verb = "misses" if id in expected[document] else "invents"
+            found.append(f"{verb} {subscriptions.xpath(id)} on {document!r}")
+        if rng.random() < 0.1:
+            with suppress(xsift.DocumentError):
+                matcher.match(document[: rng.randrange(len(document))])
+    return sorted(found, key=len)
+
+
 def event_differences(rng: random.Random) -> list[str]:
     engine = create("sift", cache_bytes=rng.choice(CACHES), remember=rng.choice(WAYS))
     return recursive_differences(engine, rng, 8, linear=rng.random() < 0.2, ordered=rng.random() < 0.4)
@@ -179,7 +207,8 @@ def main() -> None:
     end = time.monotonic() + given.seconds
     seed = given.seed
     while time.monotonic() < end:
-        for differences in (guided_differences(random.Random(seed), 5), event_differences(random.Random(seed))):
+        rng = random.Random(seed)
+        for differences in (guided_differences(rng, 5), event_differences(rng), repeated_differences(rng)):
             if differences:
                 raise SystemExit(f"seed {seed}: {len(differences)} differences, the shortest:\n{differences[0]}")
         seed += 1

@@ -20,6 +20,7 @@
 #include "flat_automaton.hpp"
 #include "known_paths.hpp"
 #include "results.hpp"
+#include "situations.hpp"
 #include "twig_join.hpp"
 #include "waiting_loops.hpp"
 #include "way.hpp"
@@ -41,6 +42,9 @@ class PlainRun {
         bool has_loops;                // and so are its loops, which are not on the stack yet
         bool is_open;                  // its loops are waiting
         bool is_barren;                // names lead nowhere from it, nor from what is below, but for what is behind conditions
+        bool leads_beyond;             // states behind conditions wait for a child
+        int32_t situation;             // all that is behind conditions; UNKNOWN
+        uint64_t steps;                // a hash of the steps that led to it
     };
 
     // Of all open elements, outermost first: states that names lead on from, and loops.
@@ -60,7 +64,17 @@ class PlainRun {
     TwigJoin join;
     States before{flat};               // all conditions: of open elements that have theirs here
     States beyond{flat};               // behind some
-    std::vector<Target> inner;         // states behind conditions at the innermost element, to be entered if it has a child
+    std::vector<Target> inner;         // states behind conditions at the innermost real element, to be entered if it has a child
+    Situations situations;
+    bool asks = false;                 // for situations, in this document
+    struct Step {
+        size_t level;
+        int32_t by;                    // as in Situation
+    };
+    std::vector<Step> put_off;         // steps of open elements that were known, so that no state was entered
+    size_t real = 0;                   // so many outermost levels have their place on the stacks of `beyond`
+    enum { FOLLOWING, KEEPING, CATCHING_UP } mode = FOLLOWING;
+    std::vector<int32_t> kept_keys;    // that were accepted in the step that is to be kept
     std::vector<int32_t> conditional;  // states of open elements that conditions lead on from, in flat.conditions
     std::vector<Level> levels;         // the document's first
     size_t ready = 0;                  // so many outermost ones are open
@@ -88,7 +102,8 @@ class PlainRun {
     PlainWork work;                    // in this document
 
     PlainRun(const TwigIndex* index, TriggerTable& table, Results& results, int64_t cache_bytes)
-        : index(index), results(results), table(table), known(cache_bytes / KNOWN_SHARE), join(flat, table, known) {}
+        : index(index), results(results), table(table), known(cache_bytes / KNOWN_SHARE), join(flat, table, known),
+          situations(cache_bytes / SITUATIONS_SHARE) {}
 
     int64_t evaluated() const { return join.evaluated; }
     int64_t entered() const { return entered_before + work.entered; }  // states since ever
@@ -100,6 +115,7 @@ class PlainRun {
         flat.take_triggers(table);
         join.assign(index);
         known.clear();
+        situations.clear();
         is_held.assign(size_t(flat.last_condition + 1) / 64 + 1, 0);
         held.clear();
         for (States* states : {&before, &beyond}) {
@@ -120,13 +136,21 @@ class PlainRun {
     // Nodes have other triggers now.
     void take_triggers() { flat.take_triggers(table); }
 
-    void begin() {
+    // A document begins; those before came again and again, or did not.
+    void begin(bool comes_again) {
         while (levels.size() > 1) close();  // it broke off, or was decided before its end
         close_loops(levels[0]);
-        if (known.is_full()) known.clear();
+        if (known.is_full()) {
+            known.clear();
+            situations.clear();  // they tell paths by their numbers
+        }
+        asks = comes_again;
+        if (asks) situations.make_room();
         before.active.clear();
         beyond.active.clear();
         inner.clear();
+        put_off.clear();
+        real = 1;
         conditional.clear();
         levels[0] = document_level();
         ready = idle = 0;
@@ -140,7 +164,7 @@ class PlainRun {
     }
 
     // Whether nothing can match in or below the innermost element.
-    bool leads_nowhere() const { return levels.back().is_barren && !levels.back().subjects && !is_beyond(levels.back()); }
+    bool leads_nowhere() const { return levels.back().is_barren && !levels.back().subjects && !levels.back().leads_beyond; }
 
     uint64_t subjects() const { return idle ? 0 : levels.back().subjects; }
     size_t depth() const { return levels.size() - 1; }
@@ -148,19 +172,30 @@ class PlainRun {
 
     void start_tag(int32_t symbol) {
         ++work.elements;
-        enter_inner();
-        const Level& above = levels.back();
-        const bool goes_beyond = is_beyond(above);
-        if (idle || (above.is_barren && !goes_beyond)) {
+        const size_t above = levels.size() - 1;
+        const bool is_barren = levels[above].is_barren, goes_beyond = levels[above].leads_beyond;
+        if (idle || (is_barren && !goes_beyond)) {
             ++idle;
             return;
         }
-        const uint32_t begin = above.beyond_active;
-        const int32_t path = above.lead != NONE ? known.find(above.lead, symbol) : NONE;
+        const int32_t path = levels[above].lead != NONE ? known.find(levels[above].lead, symbol) : NONE;
+        const bool is_unknown = path == NONE && !is_barren;
+        const int32_t from = levels[above].situation;
+        const uint64_t steps = Situations::hash_of_name(levels[above].steps, symbol);
+        const int32_t found = asks && goes_beyond ? situations.find(steps, from, symbol, NONE) : NONE;
+        const bool is_followed = is_unknown || (goes_beyond && found == NONE);
+        if (is_followed) {
+            catch_up();
+            enter_inner();
+        }
         if (path != NONE) enter_known(path, goes_beyond);
-        else if (above.is_barren) enter_barren();
+        else if (is_barren) enter_barren();
         else enter_unknown(symbol);
-        if (goes_beyond) enter_beyond(symbol, begin);
+        if (!goes_beyond) return;
+        if (!is_followed) return know(found);
+        const Following before = begin_following(found == NONE ? from : int32_t(Situations::UNKNOWN));
+        enter_beyond(symbol, levels.size() - 1);
+        end_following(before, steps, from, symbol, NONE, found);
     }
 
     void end_tag() {
@@ -177,16 +212,20 @@ class PlainRun {
     // Conditions that hold for the innermost element, as codes. What is behind one may ask for others.
     void take_conditions(const int32_t* codes, size_t number) {
         if (idle || !levels.back().subjects) return;
-        for (const int32_t condition : held) is_held[size_t(condition) >> 6] = 0;
-        held.clear();
-        for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1);
-        work.passed += int64_t(held.size());
-        if (levels.back().known != NONE) pass_of_path(levels.back().known);
-        for (size_t i = levels.back().conditional; i < conditional.size(); ++i) {
-            reached.clear();
-            find_held(flat.conditions[conditional[i]]);
-            arrive_at_reached(beyond);
+        const Level& level = levels.back();
+        const int32_t path = level.known, from = path != NONE ? level.situation : int32_t(Situations::UNKNOWN);
+        uint64_t hash = 0, steps = 0;
+        if (asks) {
+            hash = Situations::hash_of_held(codes, number);
+            steps = Situations::hash_of_conditions(level.steps, path, hash);
+            const int32_t found = situations.find(steps, from, codes, number, hash, path);
+            if (found != NONE) return know(found);
         }
+        catch_up();
+        const Following before = begin_following(from);
+        pass_conditions(levels.back(), codes, number);
+        const int32_t by = mode == KEEPING ? ~situations.keep_held(hash, codes, number) : 0;
+        end_following(before, steps, from, by, path, NONE);
     }
 
     // Marks the twigs that hold.
@@ -199,25 +238,28 @@ class PlainRun {
     }
 
     size_t bytes() const {
-        return flat.bytes() + known.bytes() + join.bytes() + paths.capacity() * 4 + taken.bytes() +
+        return flat.bytes() + known.bytes() + situations.bytes() + join.bytes() + paths.capacity() * 4 + taken.bytes() +
                (before.active.capacity() + beyond.active.capacity()) * sizeof(Active) + is_held.capacity() * 8 +
                before.waiting.bytes() + beyond.waiting.bytes();
     }
 
    private:
-    static constexpr int64_t KNOWN_SHARE = 4;  // of the bytes that may be cached, one part in so many is for known paths
+    static constexpr int64_t KNOWN_SHARE = 4;  // of the bytes that may be cached, one part in so many is for known paths,
+    static constexpr int64_t SITUATIONS_SHARE = 2;  // and for situations
 
     Level document_level() const {
         const WaitingLoops::Mark waiting = before.waiting.mark();
         return Level{0, 0, 0, 0, 0, 0, 0, waiting, beyond.waiting.mark(), KnownPaths::FIRST, KnownPaths::FIRST,
-                     true, true, false, false};
+                     true, true, false, false, false, Situations::NOTHING, Situations::FIRST_HASH};
     }
 
     // A level for an element that starts.
     Level& open_level(uint64_t subjects, uint64_t path, int32_t number, int32_t lead, bool is_known, bool is_barren) {
         levels.push_back(Level{subjects, path, uint32_t(before.active.size()), uint32_t(before.loops.size()),
                                uint32_t(conditional.size()), uint32_t(beyond.active.size()), uint32_t(beyond.loops.size()),
-                               before.waiting.mark(), beyond.waiting.mark(), number, lead, !is_known, !is_known, false, is_barren});
+                               before.waiting.mark(), beyond.waiting.mark(), number, lead, !is_known, !is_known, false, is_barren,
+                               false, Situations::NOTHING, Situations::FIRST_HASH});
+        if (real == levels.size() - 1 && put_off.empty() && inner.empty()) real = levels.size();
         taken.elements.push_back(PlainElement{innermost, 0});
         innermost = int32_t(taken.elements.size()) - 1;
         return levels.back();
@@ -245,7 +287,7 @@ class PlainRun {
     }
 
     // An element starts that only what is behind conditions may lead to.
-    void enter_barren() { open_level(0, 0, NONE, NONE, false, true); }
+    void enter_barren() { open_level(0, 0, KnownPaths::FIRST, NONE, false, true); }
 
     // Notes an element for the join. Where only what is above it counts there, one of several children will do.
     void note_visit(int32_t number, KnownPath& path) {
@@ -286,11 +328,119 @@ class PlainRun {
         }
     }
 
-    // What is behind conditions, from a place on that stack on, is followed to an element that has started.
-    void enter_beyond(int32_t symbol, uint32_t begin) {
+    // What is behind conditions.
+
+    // A step leads to a situation that is known.
+    void know(int32_t found) {
+        const Situation& it = situations.all[found];
+        if (it.adds) put_off.push_back(Step{levels.size() - 1, it.by});
+        take_situation(found);
+        ++work.passed;
+    }
+
+    void take_situation(int32_t number) {
+        Situation& it = situations.all[number];
+        const int32_t* const numbers = situations.numbers.data();
+        if (it.seen_at != document) {
+            results.mark(numbers + it.keys_at, numbers + it.acceptances_at);
+            work.known += it.acceptances_at - it.keys_at;
+        }
+        it.seen_at = document;
+        for (int32_t i = it.acceptances_at; i < it.loops_at; ++i) taken.accepted.push_back(Note{numbers[i], innermost});
+        for (int32_t i = it.loops_at; i < it.end; ++i) taken.loops_begun.push_back(Note{numbers[i], innermost});
+        Level& level = levels.back();
+        level.subjects |= it.subjects;
+        level.situation = it.lead;
+        level.leads_beyond = it.leads_below;
+        level.steps = it.lead == Situations::NOTHING ? Situations::FIRST_HASH : it.hash;
+    }
+
+    // What was put off is done: all open elements have their states behind conditions.
+    void catch_up() {
+        if (put_off.empty() && real == levels.size()) return;
+        mode = CATCHING_UP;
+        size_t next = 0;
+        for (size_t level = real - 1;;) {
+            for (; next < put_off.size() && put_off[next].level == level; ++next) follow(put_off[next]);
+            if (++level == levels.size()) break;
+            enter_inner();
+            place(levels[level]);
+        }
+        put_off.clear();
+        real = levels.size();
+        mode = FOLLOWING;
+    }
+
+    void follow(Step step) {
+        if (step.by >= 0) enter_beyond(step.by, step.level);
+        else pass_conditions(levels[step.level], situations.codes_of(~step.by), situations.number_of(~step.by));
+    }
+
+    void place(Level& level) {
+        level.conditional = uint32_t(conditional.size());
+        level.beyond_active = uint32_t(beyond.active.size());
+        level.beyond_loops = uint32_t(beyond.loops.size());
+        level.beyond_waiting = beyond.waiting.mark();
+    }
+
+    // What there was before a step.
+    struct Following {
+        uint64_t subjects;
+        size_t accepted, begun, active, loops, inner, conditional;
+    };
+
+    // A step is followed. From a situation that is not known it is not kept.
+    Following begin_following(int32_t from) {
+        if (!asks) return Following{};
+        const Following before{levels.back().subjects, taken.accepted.size(), taken.loops_begun.size(), beyond.active.size(),
+                               beyond.loops.size(), inner.size(), conditional.size()};
+        if (from != Situations::UNKNOWN && !situations.is_full()) mode = KEEPING;
+        levels.back().subjects = 0;
+        kept_keys.clear();
+        return before;
+    }
+
+    void end_following(const Following& before, uint64_t steps, int32_t from, int32_t by, int32_t path, int32_t found) {
+        Level& level = levels.back();
+        level.leads_beyond = is_beyond(level);
+        if (!asks) return;
+        const bool leads_on = level.leads_beyond || (level.known != NONE && conditional.size() > level.conditional);
+        if (mode == KEEPING) found = keep_situation(before, steps, from, by, path, leads_on);
+        mode = FOLLOWING;
+        level.situation = !leads_on ? int32_t(Situations::NOTHING) : found != NONE ? found : int32_t(Situations::UNKNOWN);
+        level.steps = leads_on ? steps : Situations::FIRST_HASH;
+        level.subjects |= before.subjects;
+    }
+
+    int32_t keep_situation(const Following& before, uint64_t steps, int32_t from, int32_t by, int32_t path,
+                           bool leads_on) {
+        Situation made{};
+        std::vector<int32_t>& numbers = situations.numbers;
+        made.hash = steps;
+        made.subjects = levels.back().subjects;
+        made.seen_at = document;
+        made.from = from;
+        made.by = by;
+        made.path = path;
+        made.lead = leads_on ? int32_t(Situations::UNKNOWN) : int32_t(Situations::NOTHING);
+        made.adds = beyond.active.size() > before.active || beyond.loops.size() > before.loops || inner.size() > before.inner ||
+                    conditional.size() > before.conditional;
+        made.leads_below = levels.back().leads_beyond;
+        made.keys_at = int32_t(numbers.size());
+        numbers.insert(numbers.end(), kept_keys.begin(), kept_keys.end());
+        made.acceptances_at = int32_t(numbers.size());
+        for (size_t i = before.accepted; i < taken.accepted.size(); ++i) numbers.push_back(taken.accepted[i].number);
+        made.loops_at = int32_t(numbers.size());
+        for (size_t i = before.begun; i < taken.loops_begun.size(); ++i) numbers.push_back(taken.loops_begun[i].number);
+        return situations.add(made);
+    }
+
+    // States behind conditions of the parent of an element, and above, are followed to it.
+    void enter_beyond(int32_t symbol, size_t level) {
         reached.clear();
         asked.clear();
-        find_in(beyond.active.data() + begin, beyond.active.data() + levels.back().beyond_active, beyond.waiting, symbol);
+        find_in(beyond.active.data() + levels[level - 1].beyond_active, beyond.active.data() + levels[level].beyond_active,
+                beyond.waiting, symbol);
         enter_reached(beyond);
     }
 
@@ -405,8 +555,10 @@ class PlainRun {
     }
 
     void accept(Target target) {
-        if (target.is_key()) results.mark(target.accepted());
-        else taken.accepted.push_back(Note{target.accepted(), innermost});
+        if (mode == CATCHING_UP) return;  // it was, when the step was put off
+        if (!target.is_key()) return taken.accepted.push_back(Note{target.accepted(), innermost});
+        results.mark(target.accepted());
+        if (mode == KEEPING) kept_keys.push_back(target.accepted());
     }
 
     // No state is entered twice at an element, since only one other leads to it.
@@ -417,13 +569,13 @@ class PlainRun {
         if (at.loop != NONE) begin_loop(states, at.loop);
         if (at.conditions != NONE) {
             conditional.push_back(at.conditions);
-            levels.back().subjects |= flat.conditions[at.conditions].subjects;
+            if (mode != CATCHING_UP) levels.back().subjects |= flat.conditions[at.conditions].subjects;
         }
     }
 
     void begin_loop(States& states, int32_t loop) {
         FlatLoop& at = flat.loops[loop];
-        if (at.is_noted) taken.loops_begun.push_back(Note{loop, innermost});
+        if (at.is_noted && mode != CATCHING_UP) taken.loops_begun.push_back(Note{loop, innermost});
         if (at.is_open) return;
         at.is_open = true;
         states.loops.push_back(loop);
@@ -452,11 +604,15 @@ class PlainRun {
     // The innermost element ends.
     void close() {
         const Level& level = levels.back();
+        while (!put_off.empty() && put_off.back().level == levels.size() - 1) put_off.pop_back();
         close_loops(level);
         before.active.resize(level.active);
-        beyond.active.resize(level.beyond_active);
-        inner.clear();
-        conditional.resize(level.conditional);
+        if (real == levels.size()) {
+            beyond.active.resize(level.beyond_active);
+            inner.clear();
+            conditional.resize(level.conditional);
+            --real;
+        }
         levels.pop_back();
         ready = std::min(ready, levels.size());
     }
@@ -464,7 +620,7 @@ class PlainRun {
     void close_loops(const Level& level) {
         if (level.is_open) before.waiting.take_away(level.waiting);
         if (level.has_loops) leave_loops(before, level.loops);
-        if (beyond.loops.size() == level.beyond_loops) return;
+        if (real < levels.size() || beyond.loops.size() == level.beyond_loops) return;
         beyond.waiting.take_away(level.beyond_waiting);
         leave_loops(beyond, level.beyond_loops);
     }
@@ -477,11 +633,26 @@ class PlainRun {
 
     uint64_t holds(int32_t condition) const { return is_held[size_t(condition) >> 6] >> (condition & 63) & 1; }
 
-    void hold(int32_t condition) {
+    void hold(int32_t condition, int32_t path) {
         if (condition > flat.last_condition || holds(condition)) return;
         is_held[size_t(condition) >> 6] |= uint64_t(1) << (condition & 63);
         held.push_back(condition);
-        if (levels.back().known != NONE) known.prefetch_behind(levels.back().known, condition);
+        if (path != NONE) known.prefetch_behind(path, condition);
+    }
+
+    // Passes the conditions of an element that hold. What is behind one may ask for others.
+    void pass_conditions(const Level& level, const int32_t* codes, size_t number) {
+        for (const int32_t condition : held) is_held[size_t(condition) >> 6] = 0;
+        held.clear();
+        for (size_t i = 0; i < number; ++i) hold(-codes[i] - 1, level.known);
+        work.passed += int64_t(held.size());
+        const size_t first = level.conditional;
+        if (level.known != NONE) pass_of_path(level.known);
+        for (size_t i = first; i < conditional.size(); ++i) {
+            reached.clear();
+            find_held(flat.conditions[conditional[i]]);
+            arrive_at_reached(beyond);
+        }
     }
 
     // Passes the conditions of a known path that hold. Many, as of thresholds that a number is above, are not found one by one.
@@ -513,9 +684,9 @@ class PlainRun {
 
     void pass_behind(KnownPaths::Behind& behind) {
         const Target* const targets = known.targets.data();
-        if (behind.seen_at != document)
-            for (int32_t i = behind.keys_at; i < behind.others_at; ++i) results.mark(targets[i].accepted());
-        behind.seen_at = document;
+        if (behind.seen_at != document || mode == KEEPING)
+            for (int32_t i = behind.keys_at; i < behind.others_at; ++i) accept(targets[i]);
+        if (mode != CATCHING_UP) behind.seen_at = document;
         for (int32_t i = behind.others_at; i < behind.end; ++i) {
             if (targets[i].is_inner()) inner.push_back(targets[i]);
             else arrive(beyond, targets[i]);

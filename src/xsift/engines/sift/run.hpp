@@ -139,7 +139,7 @@ class Run : public Guide {
         if (plain_version != version) plain.assign();
         plain_version = version;
         look_at = std::min(FIRST_LOOK, most_notes);
-        plain.begin();
+        plain.begin(way.is_repeating());
     }
 
     bool feed_plain(const int32_t* codes, size_t number) {

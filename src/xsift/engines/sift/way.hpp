@@ -72,7 +72,6 @@ class Way {
     }
     int64_t bearable() const { return std::max(LITTLE, gain_by(is_repeating() ? MUCH_PATIENCE : PATIENCE)); }
 
-    bool is_repeating() const { return again > FEW * FEW / 2; }
     // To find out that documents do not come again takes fewer than to find out that they do: what is made for them is lost.
     void count(bool came_again) { again += came_again ? FEW - again / FEW : -(again / DOUBT); }
 
@@ -97,6 +96,9 @@ class Way {
     explicit Way(int32_t wanted) : wanted(wanted), plain(wanted == ALWAYS_PLAIN) {}
 
     bool is_plain() const { return plain; }
+
+    // Whether documents come again and again.
+    bool is_repeating() const { return again > FEW * FEW / 2; }
 
     // The index is another one.
     void begin_again() {
@@ -134,12 +136,12 @@ class Way {
 
     // A document was taken plainly, which may have come more than once before.
     void was_plain(const PlainWork& work, bool came_again) {
+        count(came_again);
         if (wanted != AUTO) return;
         if (!is_known) recent = PlainWork();
         is_known = true;
         recent.elements += WINDOW * work.elements - recent.elements / WINDOW;
         recent.entered += WINDOW * work.entered - recent.entered / WINDOW;
-        count(came_again);
         recent.known += WINDOW * work.known - recent.known / WINDOW;
         recent.joined += WINDOW * work.joined - recent.joined / WINDOW;
         recent.passed += WINDOW * work.passed - recent.passed / WINDOW;
