@@ -12,7 +12,8 @@ root's name leads nowhere, the rest of the document is not looked at. (7) What i
 made in vain. Where documents lead to much that is new, they are taken another way, which makes no states: the automaton as
 it is, with scopes left out, and a join of branches at the end (plain_run.hpp). The states that a path of names leads to are
 kept as a list, for most paths were met before, however new the document (known_paths.hpp); what is behind conditions is
-followed beside them.
+followed beside them. (8) Where documents come again and again, that is not followed either: it is one number, and what a
+name or a set of conditions leads to from there is kept (situations.hpp).
 
     automaton.hpp        Automaton: all paths, prefixes shared; conditions and scopes are transitions too
     twig_index.hpp       TwigIndex: patterns as paths, nodes and edges; adding and removing them
@@ -31,6 +32,10 @@ followed beside them.
     decider.hpp          Decider: what follows, found out
 
     plain_run.hpp        PlainRun: the automaton as it is, followed without making states of sets
+    plain_states.hpp     PlainStates: the states of open elements, on stacks
+    plain_conditions.hpp PlainConditions: what conditions lead to, state by state
+    plain_situations.hpp PlainSituations: what is behind conditions, looked up where documents come again and again
+    situations.hpp       Situations: all that is behind conditions at an element, as a number
     known_paths.hpp      KnownPaths: which states the paths of names lead to that were met before
     waiting_loops.hpp    WaitingLoops: looping states, under the names that they wait for
     flat_automaton.hpp   FlatAutomaton: the automaton laid out for that
