@@ -13,6 +13,7 @@ from xsift.document.events import RecordedEvents
 from xsift.engines.reference import Evaluation, Tree
 from xsift.engines.sift.engine import Sift
 from xsift.errors import EngineError
+from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 from xsift.xpath import Pattern, Symbols, patterns
 
 CACHES = [0, 3000, 20_000, 1 << 27]
@@ -348,6 +349,22 @@ def test_conditions_behind_others_are_asked_for_in_situations_too() -> None:
     for y, ids in [("2", ["one"]), ("3", []), ("2", ["one"])]:
         for _ in range(AGAIN):
             assert matcher.match(f"<r><a x='1'><b y='{y}'/></a></r>") == ids
+
+
+def test_where_documents_come_again_large_sets_of_branches_are_decided_once() -> None:
+    documents = list(DocumentGenerator(DocumentParameters(dtd="nitf", number=10, size_bytes=3000)))
+    twigs = SubscriptionGenerator(SubscriptionParameters(dtd="nitf", number=1000, distinct=True, nested_paths=2))
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add_many([(str(number), text) for number, text in enumerate(twigs)])
+    plain = subscriptions.matcher("sift", remember="never")
+    expected = [plain.match(document) for document in documents]
+    matcher = subscriptions.matcher("sift")
+    for _ in range(10):
+        assert [matcher.match(document) for document in documents] == expected
+    before = matcher.counters()["branch points decided"]
+    assert [matcher.match(document) for document in documents] == expected
+    assert matcher.counters()["branch points decided"] == before > 0
+    assert any(expected)
 
 
 def test_situations_are_forgotten_when_there_is_no_room_and_they_are_not_met() -> None:

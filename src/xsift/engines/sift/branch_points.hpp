@@ -53,6 +53,7 @@ class BranchPoints {
     std::vector<Runner> runners;
     int32_t runners_open = 0;
     uint64_t document = 0, points_made = 0;
+    bool keeps_large = false;          // sets of any size, for documents come again and again
     uint32_t closed = 0;               // elements closed so far: the post-order number of the closing one
     FlatMap<uint64_t> progress;        // pack(branch point, node) -> edges counted from the left, and by which element last
     std::vector<int32_t> yield_list, edge_list;
@@ -71,7 +72,8 @@ class BranchPoints {
     // The index is another one.
     void assign() { decider.restart(); }
 
-    void begin_document(bool after_broken) {
+    void begin_document(bool after_broken, bool comes_again) {
+        keeps_large = comes_again;
         if (after_broken) progress.clear();
         closed = 0;
         ++document;
@@ -235,8 +237,9 @@ class BranchPoints {
     // Tells whom a branch point works for what follows from what was met below it.
     void conclude(int32_t runner, BranchPoint& point) {
         if (point.joint) return hand_over(runner, point);
-        if (point.met.size() <= BranchSets::MOST_MEMBERS) {
-            if (point.met.size() > 1) compact(point);
+        const bool is_small = point.met.size() <= BranchSets::MOST_MEMBERS;
+        if (is_small || keeps_large) {
+            if (is_small && point.met.size() > 1) compact(point);  // large ones come in the same order again
             int32_t set = sets.find(point.met);
             if (set == NONE) set = decided_set(point.met);
             mark_set(set);

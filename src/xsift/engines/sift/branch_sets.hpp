@@ -2,18 +2,20 @@
 //
 // When a branch point ends, the yields that its threads met decide which nodes hold there. Small elements of one kind
 // meet the same few yields again and again. So a set of yields is kept once, with what it completes (XPush's idea).
-// Large sets are too various to be met again: a branch point that met many yields is decided by itself (decider.hpp).
+// Large sets are too various to be met again: a branch point that met many yields is decided by itself (decider.hpp),
+// unless documents come again and again.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "bytes_table.hpp"
 #include "flat_map.hpp"
 
 namespace xsift::sift {
 
 struct BranchSet {
-    int64_t members, members_end;      // in `pool`, ascending: yields, and ~ of edges that subs completed
+    int64_t members, members_end;      // in `pool`: yields, and ~ of edges that subs completed
     int64_t keys, counted, end;        // in `pool`: the keys that it completes, then the edges that are counted in order
     uint64_t reported_at;              // the document in which its keys were reported last
     int32_t edges;                     // the yield of the other edges that it completes, or NONE
@@ -34,11 +36,9 @@ class BranchSets {
         by_hash.clear();
     }
 
-    // The set with these members, which are ascending, or NONE if it is not known.
+    // The set with these members, in the same order, or NONE if it is not known.
     int32_t find(const std::vector<int32_t>& members) {
-        hash = members.size();
-        for (const int32_t member : members) hash = mix64(hash + uint64_t(uint32_t(member)));
-        hash >>= 1;
+        hash = hash_bytes(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int32_t)) >> 1;
         first = by_hash.get(hash, NONE);
         for (int32_t set = first; set >= 0; set = sets[set].same_hash)
             if (sets[set].members_end - sets[set].members == int64_t(members.size()) &&

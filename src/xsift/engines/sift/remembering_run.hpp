@@ -113,9 +113,10 @@ class RememberingRun {
 
     int64_t steps_taken() const { return steps; }
 
-    void begin() {
+    // A document begins; those before came again and again, or did not.
+    void begin(bool comes_again) {
         steps = 0;
-        points.begin_document(levels.size() > 1);  // then it broke off, or was decided before its end
+        points.begin_document(levels.size() > 1, comes_again);  // then it broke off, or was decided before its end
         symbols.clear();
         sets_open = 0;
         points.new_runner();

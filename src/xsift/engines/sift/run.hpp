@@ -37,6 +37,8 @@ class Run : public Guide {
         uint32_t times;                // that a document came. Two that share a place forget each other.
     };
     static constexpr size_t COUNTED = 4096, MOST_WATCHED = 1 << 16;
+    static constexpr uint32_t WATCHED = 8;  // one in so many documents that are remembered, if it does not matter much
+    uint32_t unwatched = 0;
     std::vector<Counted> counted;
     const size_t most_notes;           // with more a plain run is given up
     size_t look_at = 0;                // notes, after which it is looked again if that pays
@@ -82,7 +84,7 @@ class Run : public Guide {
         codes_taken = 0;
         is_plain = way.is_plain() && !index->ordered_count;
         taken.clear();
-        is_watched = !is_plain && way.watches();
+        is_watched = !is_plain && (way.watches() || ++unwatched % WATCHED == 0);
         if (table.begin_document()) {
             remembering.take_triggers();
             if (plain_version == version) plain.take_triggers();
@@ -131,7 +133,7 @@ class Run : public Guide {
 
     void begin_remembering() {
         is_plain = false;
-        remembering.begin();
+        remembering.begin(way.is_repeating());
     }
 
     void begin_plain() {

@@ -121,8 +121,8 @@ class Way {
     // So many elements were remembered, in so many steps, and so much was made by now. If this was watched, the document came
     // again, or did not.
     void was_remembered(int64_t elements, int64_t steps, const Making& made_by_now, bool is_watched, bool came_again) {
-        if (wanted != AUTO) return;
         if (is_watched) count(came_again);
+        if (wanted != AUTO) return;
         remembered_elements += WINDOW * elements - remembered_elements / WINDOW;
         remembered_steps += WINDOW * steps - remembered_steps / WINDOW;
         const int64_t things = made_by_now.things - making.things;
