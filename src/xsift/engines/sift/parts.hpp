@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "automaton.hpp"
@@ -79,7 +80,7 @@ class Parts {
     }
     size_t stamp_bytes() const {
         return (seen_at.capacity() + accepted_at.capacity()) * sizeof(uint32_t) + children.capacity() * sizeof(Child) +
-               children_of.bytes();
+               children_of.capacity() * sizeof(int32_t);
     }
     // The index has changed: what is known of it beside the cache is forgotten.
     void forget_index() {
@@ -239,7 +240,7 @@ class Parts {
     std::vector<PartCondition> part_conditions;
     std::vector<Extent> condition_lists;
     std::vector<Child> children;        // the states behind conditions, by the state that they stand behind
-    FlatMap<int32_t> children_of;       // state -> where its children begin
+    std::vector<int32_t> children_of;   // by state: where its children begin, which is where those of the one before end
     bool has_children = false;
     std::vector<PartCondition> found_conditions;
     std::vector<uint32_t> seen_at;      // by state of the automaton: the last set that it was stamped in
@@ -263,8 +264,7 @@ class Parts {
         found_conditions.clear();
         for (int64_t i = parts[number].conditional; i < parts[number].loops; ++i) {
             const int32_t state = pool[i];
-            for (size_t k = size_t(children_of.get(uint32_t(state), int32_t(children.size())));
-                 k < children.size() && children[k].state == state; ++k) {
+            for (int32_t k = children_of[state]; k < children_of[state + 1]; ++k) {
                 const NfaState& behind = index->automaton.states[children[k].target];
                 found_conditions.push_back(behind.is_leaf() ? PartCondition{children[k].condition, NONE, behind.accepts}
                                                             : PartCondition{children[k].condition, children[k].target, NOTHING});
@@ -281,18 +281,18 @@ class Parts {
     // The automaton finds a state behind a condition, but has no list of them: here it is made, once for an index.
     void find_children() {
         has_children = true;
-        index->automaton.transitions.all([this](uint64_t key, int32_t target) {
+        std::vector<Child> unsorted;
+        children_of.assign(index->automaton.states.size() + 2, 0);
+        index->automaton.transitions.all([&](uint64_t key, int32_t target) {
             const NfaState& at = index->automaton.states[target];
-            if ((at.flags & NfaState::STAYS) && at.symbol != SCOPE)
-                children.push_back(Child{int32_t(key >> 32), at.symbol, target});
+            if (!(at.flags & NfaState::STAYS) || at.symbol == SCOPE) return true;
+            unsorted.push_back(Child{int32_t(key >> 32), at.symbol, target});
+            ++children_of[unsorted.back().state + 2];
             return true;
         });
-        std::sort(children.begin(), children.end(), [](const Child& a, const Child& b) {
-            return pack(a.state, a.condition) < pack(b.state, b.condition);
-        });
-        for (size_t i = 0; i < children.size(); ++i)
-            if (i == 0 || children[i].state != children[i - 1].state)
-                children_of.put(uint32_t(children[i].state), int32_t(i));
+        std::partial_sum(children_of.begin(), children_of.end(), children_of.begin());
+        children.resize(unsorted.size());
+        for (const Child& child : unsorted) children[children_of[child.state + 1]++] = child;
     }
 
     // Marks the members of the set that was just made, to compare others with it.
