@@ -1,7 +1,7 @@
 """Keeping: the results that stay in the repository, and the pages made of them.
 
     results/NAME/figures.csv     medians and spreads, as plotted
-    results/NAME/verdicts.json   each claim with its verdict, its rounds and its reason; the paper's headlines
+    results/NAME/verdicts.json   each claim with its verdict, how sure it is and its reason; the paper's headlines
     results/NAME/again.json      the verdicts of another run, if there was one
     results/NAME/machine.json    what it was measured on, when, and what was left out
     docs/reports/NAME.html       the report
@@ -144,8 +144,8 @@ def _claim(figure: Figure, verdict: Verdict) -> dict[str, Any]:
         "says": verdict.claim.says,
         "place": verdict.claim.place,
         "verdict": verdict.state,
-        "rounds": verdict.rounds,
-        "held_in": verdict.rounds_held,
+        "share": round(verdict.sureness.share, 3),
+        "rounds": verdict.sureness.rounds,
         "reason": verdict.reason,
         "without": verdict.without,
         "runs": verdict.runs,

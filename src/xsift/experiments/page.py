@@ -261,7 +261,7 @@ def _claim(results: Results, figure: Figure, verdict: Verdict) -> str:
     reason = element("p", text(f"{verdict.reason}."), kind="soft") if verdict.state == NOT_MEASURED else ""
     return element(
         "div",
-        element("div", _badge(verdict), element("span", text(verdict.rounds_text), kind="alike")),
+        element("div", _badge(verdict), element("span", text(verdict.sure_text), kind="sure")),
         element("p", prose(claim.says)),
         element("div", text(claim.place), kind="place") if claim.place else "",
         element("p", text(f"{verdict.without}."), kind="soft") if verdict.without else "",

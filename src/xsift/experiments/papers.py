@@ -15,11 +15,12 @@ from typing import Any
 
 from xsift.experiments.definition import load
 from xsift.experiments.model import Experiment
-from xsift.experiments.results import DOES_NOT_HOLD, ENOUGH_ROUNDS, HOLDS, NOT_MEASURED, OPEN
+from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN, sure_text
 
 __all__ = ["papers_page"]
 
 WIDTH = 100
+ALMOST_NEVER = 0.01  # a share that needs no words
 STATES = (HOLDS, DOES_NOT_HOLD, OPEN, NOT_MEASURED)
 ORDER = ("xtrie", "afilter", "predicate", "ifist", "bfilter", "peers")  # by year; ours last
 
@@ -29,12 +30,12 @@ What each paper is known for, what it measured, and what the same experiment giv
 is made from `results/` by `xsift experiment papers`; [experiments.md](experiments.md) says how
 everything is measured.
 
-Times are CPU times, without parsing unless it is said. A verdict that is not the same in nine of
-ten rounds is **open**; one of fewer than seven rounds is marked, as there was no time to settle it.
-One on which two runs do not agree is open too. *Second* is the same claim on a second workload:
-documents and paths of NITF 2.5 as it was published, instead of the DTD that comes with xsift. *Not
-measured* says that the figure was left out of the run (`--budget`), or that a series could not be
-measured; the reports say which and why.
+Times are CPU times, without parsing unless it is said. A verdict is as sure as the medians that it
+is taken from; one that is not sure to 90 % is **open**, with what speaks for the claim, and one that
+is sure to 99 % or more has no number beside it. One on which two runs do not agree is open too.
+*Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it was
+published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left
+out of the run (`--budget`), or that a series could not be measured; the reports say which and why.
 """
 
 
@@ -141,10 +142,11 @@ def _verdict(claim: dict[str, Any]) -> str:
     state: str = claim["verdict"]
     if claim.get("runs"):
         return f"**open** ({claim['runs']})"
-    if state == OPEN:
-        return f"**open** ({claim['held_in']} of {claim['rounds']} rounds)"
-    few = 1 < claim["rounds"] < ENOUGH_ROUNDS
-    return f"{state} ({claim['rounds']} rounds only)" if few else state
+    called = f"**{OPEN}**" if state == OPEN else state
+    share = claim.get("share")  # results of before it was kept have none
+    if share is None or claim["rounds"] <= 1 or not ALMOST_NEVER < share < 1 - ALMOST_NEVER:
+        return called
+    return f"{called} ({sure_text(state, share)})"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False) -> str:

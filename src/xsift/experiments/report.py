@@ -74,9 +74,9 @@ def _table(results: Results, figure: Figure, measure: str) -> list[str]:
 
 
 def _verdict(results: Results, figure: Figure, verdict: Verdict) -> list[str]:
-    rounds = f", {verdict.rounds_text}" if verdict.rounds_text else ""
+    sure = f", {verdict.sure_text}" if verdict.sure_text else ""
     unknown = f": {verdict.reason}" if verdict.state == NOT_MEASURED else ""
-    lines = [f"  {MARKS.get(verdict.state, '?')} {verdict.state}{rounds}{unknown}: {verdict.claim.says}"]
+    lines = [f"  {MARKS.get(verdict.state, '?')} {verdict.state}{sure}{unknown}: {verdict.claim.says}"]
     if verdict.without:
         lines.append(f"      {verdict.without}")
     if verdict.reason and not unknown:

@@ -5,26 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from xsift.experiments.claims import Check
 from xsift.experiments.definition import read
+from xsift.experiments.judging import SURE, UNKNOWN, Rounds, Sureness, sureness
 from xsift.experiments.measures import Summary, numbers, summary
 from xsift.experiments.model import Claim, Experiment, Figure, Series
 from xsift.experiments.plan import scaled_sizes
 from xsift.experiments.quantities import short
-from xsift.experiments.rows import NotMeasured, Number, Row
-from xsift.experiments.store import Measured, Store
+from xsift.experiments.rows import NotMeasured, Number, Numbers, Row
+from xsift.experiments.store import Measured
 from xsift.experiments.templates import Template
 
-__all__ = ["DOES_NOT_HOLD", "ENOUGH_ROUNDS", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Verdict"]
+__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Source", "Verdict", "sure_text"]
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
 OPEN = "open"
 NOT_MEASURED = "not measured"
-ENOUGH_ROUNDS = 7  # to call a verdict settled; three rounds that agree may do so by chance
-SETTLED = 0.9  # share of the rounds that must give the same verdict as all of them together; with less it is open
 X_UNITS = {"": "", "bytes": "size", "seconds": "s"}
 
 
@@ -36,32 +35,32 @@ class Verdict:
     state: str
     reason: str  # why it was not measured, or why it does not hold
     evidence: list[tuple[str, Number | Row]]
-    rounds: int  # rounds in which the check was made on that round's numbers alone
-    rounds_held: int  # of them, those in which it held
+    sureness: Sureness
     without: str = ""  # where a series that it names could not be measured
-    runs: str = ""  # what each of two runs says, if they differ; then it is open whatever its rounds say
+    runs: str = ""  # what each of two runs says, if they differ; then it is open however sure one is
 
     @property
-    def rounds_alike(self) -> int:
-        """The rounds that give the verdict of all rounds together. For an open one: those in which it held."""
-        return self.rounds - self.rounds_held if self.state == DOES_NOT_HOLD else self.rounds_held
+    def sure_text(self) -> str:
+        """How sure it is, for people; "" if it hangs on nothing that was timed."""
+        return self.runs or (sure_text(self.state, self.sureness.share) if self.sureness.rounds > 1 else "")
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether more rounds are not needed: it is not open, and has had enough of them if it hangs on times."""
-        return self.state == NOT_MEASURED or (
-            self.state != OPEN and (self.rounds == 1 or self.rounds >= ENOUGH_ROUNDS)
-        )
 
-    @property
-    def rounds_text(self) -> str:
-        """In how many rounds it is so, for people; "" if there is one at most."""
-        if self.runs:
-            return self.runs
-        if self.rounds <= 1:
-            return ""
-        verb = "held" if self.state == OPEN else "the same"
-        return f"{verb} in {self.rounds_alike} of {self.rounds} rounds"
+def sure_text(state: str, share: float) -> str:
+    """How sure a verdict is, for people, from the share of draws in which the claim holds."""
+    if state == OPEN:
+        return f"{share:.0%} for it".replace("%", " %")
+    sure = 1 - share if state == DOES_NOT_HOLD else share
+    return "sure to more than 99 %" if sure > 0.99 else f"sure to {100 * sure:.0f} %"
+
+
+class Source(Protocol):
+    """Where results come from: the folder of a run, or what is kept of one."""
+
+    def run(self) -> dict[str, Any]: ...
+
+    def definition(self) -> str: ...
+
+    def point(self, key: str) -> Measured | None: ...
 
 
 @dataclass(frozen=True)
@@ -87,10 +86,11 @@ class Results:
         self.run = run
         self.points = points  # by the id of the figure that measures, and the position on its axis
         self.another = another or {}  # verdicts of another run, by figure and claim
+        self._judged: dict[str, list[Verdict]] = {}
         self._x = {(point["figure"], point["position"]): point["x_measured"] for point in run["points"]}
 
     @classmethod
-    def of(cls, store: Store, another: Mapping[tuple[str, str], str] | None = None) -> Results:
+    def of(cls, store: Source, another: Mapping[tuple[str, str], str] | None = None) -> Results:
         """The results in a folder, as far as they are there. A verdict that another run does not share is open."""
         run = store.run()
         experiment = read(store.definition(), run["experiment"])
@@ -188,7 +188,10 @@ class Results:
             yield from measured.failures.items()
 
     def verdicts(self, figure: Figure) -> list[Verdict]:
-        return [self._verdict(figure, claim) for claim in figure.claims]
+        """What the numbers say of the figure's claims."""
+        if figure.id not in self._judged:
+            self._judged[figure.id] = [self._verdict(figure, claim) for claim in figure.claims]
+        return self._judged[figure.id]
 
     def all_verdicts(self) -> list[tuple[Figure, Verdict]]:
         return [(figure, verdict) for figure in self.experiment.figures for verdict in self.verdicts(figure)]
@@ -197,19 +200,17 @@ class Results:
         medians, values = self._medians(figure), self.values(figure)
         try:
             self._check_sizes(figure, claim)
-            holds = claim.check.holds(medians, values)
+            claim.check.holds(medians, values)
         except NotMeasured as unknown:
-            return Verdict(claim, NOT_MEASURED, str(unknown), [], 0, 0)
-        rounds = self._rounds(figure, claim.check)
-        held = sum(self._in_round(figure, claim.check, number) for number in range(rounds))
-        alike = held if holds else rounds - held
-        alone = OPEN if alike < SETTLED * rounds else HOLDS if holds else DOES_NOT_HOLD
+            return Verdict(claim, NOT_MEASURED, str(unknown), [], UNKNOWN)
+        sure = sureness(claim.check, self._rounds(figure), values, seed=f"{figure.id}: {claim.says}")
+        alone = HOLDS if sure.share >= SURE else DOES_NOT_HOLD if sure.share <= 1 - SURE else OPEN
         another = self.another.get((figure.id, claim.says), alone)
         state = alone if another == alone else OPEN
         reason = claim.reason.filled(medians, values) if state in (DOES_NOT_HOLD, OPEN) else ""
         evidence, without = self._evidence(figure, claim), self._without(figure, claim.check)
         runs = "" if another == alone else f"{alone} in one run, {another} in another"
-        return Verdict(claim, state, reason, evidence, rounds, held, without, runs)
+        return Verdict(claim, state, reason, evidence, sure, without, runs)
 
     def _without(self, figure: Figure, check: Check) -> str:
         places: dict[str, list[str]] = {}
@@ -262,25 +263,18 @@ class Results:
             return claim.check.evidence(medians, values)
         return [(claim.shows.text, value)] if isinstance(value, Number | Row) else []
 
-    def _medians(self, figure: Figure) -> _Numbers:
-        return _Numbers(self, figure, None)
+    def _medians(self, figure: Figure) -> Numbers:
+        def row(measure: str, label: str) -> dict[int, float]:
+            return {at: one.median for at, one in self.row(figure, measure, label).items()}
 
-    def _in_round(self, figure: Figure, check: Check, number: int) -> bool:
-        try:
-            return check.holds(_Numbers(self, figure, number), self.values(figure))
-        except NotMeasured:
-            return False
+        return row
 
-    def _rounds(self, figure: Figure, check: Check) -> int:
-        """The number of rounds that all numbers of a check have; 1 if none was timed more than once."""
-        lengths = [
-            len(values)
-            for label in check.labels
-            for measure in check.measures
-            for at in range(len(figure.vary.values))
-            if len(values := numbers(self.record(figure, label, at), measure)) > 1
-        ]
-        return min(lengths, default=1)
+    def _rounds(self, figure: Figure) -> Rounds:
+        def row(measure: str, label: str) -> dict[int, list[float]]:
+            found = ((at, numbers(self.record(figure, label, at), measure)) for at in range(len(figure.vary.values)))
+            return {at: values for at, values in found if values}
+
+        return row
 
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?!\d|[.,]\d)")
@@ -288,22 +282,3 @@ _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d{3,})(?!\d|[.,]\d)")
 
 def _numbers_in(words: str) -> list[int]:
     return [int(found.replace(",", "")) for found in _NUMBER.findall(words)]
-
-
-class _Numbers:
-    """The numbers of a figure as checks ask for them: the medians, or those of one round."""
-
-    def __init__(self, results: Results, figure: Figure, round_: int | None) -> None:
-        self.results = results
-        self.figure = figure
-        self.round = round_
-
-    def __call__(self, measure: str, label: str) -> dict[int, float]:
-        if self.round is None:
-            return {at: one.median for at, one in self.results.row(self.figure, measure, label).items()}
-        found = {}
-        for at in range(len(self.figure.vary.values)):
-            values = numbers(self.results.record(self.figure, label, at), measure)
-            if values:
-                found[at] = values[self.round] if len(values) > 1 else values[0]
-        return found

@@ -1,4 +1,7 @@
-"""Settling: a verdict that changes from round to round is open, and gets more rounds; so does one of few rounds.
+"""Settling: a verdict that is open or nearly so gets more rounds where they can help.
+
+They can help at points whose numbers decide, as long as the errors of the rounds are not small beside what two runs
+differ by anyway (judging.py).
 
 Rounds are added to what is stored of a point, as many as it has already, by series that are built anew: what a lucky
 or unlucky lay-out in memory did to one process does not settle a verdict.
@@ -11,13 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xsift.experiments.plan import ExperimentPlan, Point
-from xsift.experiments.results import ENOUGH_ROUNDS, Results
+from xsift.experiments.results import Results, Verdict
 from xsift.experiments.store import Measured, Store
 
 __all__ = ["MOST_ROUNDS", "Unsettled", "joined", "unsettled"]
 
 MOST_ROUNDS = 48  # of a point; what they do not settle is open
 MORE_AT_ONCE = 12
+ENOUGH_ROUNDS = 7  # of a point on which an unsure verdict hangs, before it is judged again
+FAR = 0.97  # a share of draws that another run is not likely to bring back to the open ones; likewise 1 less it
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,19 @@ class Unsettled:
 
 def unsettled(plan: ExperimentPlan, store: Store) -> list[Unsettled]:
     """The points that more rounds may help, the quickest first."""
-    labels: dict[str, set[str]] = {}
+    labels: dict[tuple[str, int], set[str]] = {}
     for figure, verdict in Results.of(store).all_verdicts():
-        if not verdict.is_settled:
-            labels.setdefault(figure.measured_in, set()).update(verdict.claim.check.labels)
-    found = [_unsettled(point, store.point(point.key), labels.get(point.figure.id, set())) for point in plan.points]
+        for at in verdict.sureness.deciding if _may_change(verdict) else ():
+            labels.setdefault((figure.measured_in, at), set()).update(verdict.claim.check.labels)
+    found = [
+        _unsettled(point, store.point(point.key), labels.get((point.figure.id, point.position), set()))
+        for point in plan.points
+    ]
     return sorted((one for one in found if one), key=lambda one: one.seconds)
+
+
+def _may_change(verdict: Verdict) -> bool:
+    return 1 - FAR < verdict.sureness.share < FAR
 
 
 def _unsettled(point: Point, measured: Measured | None, wanted: set[str]) -> Unsettled | None:

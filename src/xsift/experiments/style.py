@@ -69,7 +69,7 @@ header .about { columns: 2 480px; column-gap: 40px; margin-top: 14px; }
 }
 .claim { padding: 14px 0; border-top: 1px solid var(--rule); min-width: 0; }
 .claim p { margin: 6px 0; }
-.claim .alike { font-size: 12.5px; color: var(--soft); margin-left: 8px; }
+.claim .sure { font-size: 12.5px; color: var(--soft); margin-left: 8px; }
 .claim .check { display: block; margin-top: 6px; }
 .claim .why { border-left: 3px solid var(--rule); padding-left: 10px; font-size: 14px; }
 .evidence { overflow-x: auto; margin-top: 8px; font-size: 13px; }
