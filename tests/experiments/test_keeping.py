@@ -11,10 +11,13 @@ import pytest
 
 from tests.experiments.conftest import FIGURE, tiny
 from xsift.cli import main
+from xsift.experiments.archive import archive
 from xsift.experiments.definition import load, names
 from xsift.experiments.errors import ExperimentError
+from xsift.experiments.exports import summaries
 from xsift.experiments.looks import COLOURS, looks
 from xsift.experiments.papers import papers_page
+from xsift.experiments.results import Results
 from xsift.experiments.runner import run
 from xsift.experiments.store import Store
 
@@ -58,6 +61,57 @@ def test_a_run_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     (tmp_path / "docs" / "papers.md").unlink()
     assert main(["experiment", "papers", "--root", str(tmp_path)]) == 0
     assert (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8") == page
+
+
+TIMES = """
+[[figure.claim]]
+says = "Y is faster."
+check = 'always(y("Y") < y("R"))'
+[[figure.claim]]
+says = "Y is as fast as itself."
+check = 'y("Y", 4) <= y("Y", 8)'
+reason = 'It takes {y("Y")}.'
+"""
+
+
+def test_what_is_kept_is_judged_as_the_run_is(tmp_path: Path) -> None:
+    definition = tmp_path / "tiny.toml"
+    definition.write_text(tiny(FIGURE + CLAIMS + TIMES + HEADLINE).text, encoding="utf-8")
+    run(load(str(definition)), Store(tmp_path / "run"))
+    (tmp_path / "docs").mkdir()
+    root = ["--root", str(tmp_path)]
+    assert main(["experiment", "judge", str(definition), *root]) == 2  # nothing is kept yet
+    assert main(["experiment", "keep", str(tmp_path / "run"), *root]) == 0
+    folder = tmp_path / "results" / "tiny"
+    of_run, of_kept = (
+        Results.of(source) for source in (Store(tmp_path / "run"), archive(folder, load(str(definition))))
+    )
+    for (_, one), (_, other) in zip(of_run.all_verdicts(), of_kept.all_verdicts(), strict=True):
+        assert (one.state, one.sureness, one.reason) == (other.state, other.sureness, other.reason)
+    assert list(summaries(of_run)) == list(summaries(of_kept))
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and tmp_path / "run" not in path.parents]
+    before = {path: path.read_bytes() for path in files}
+    assert main(["experiment", "judge", str(definition), *root]) == 0
+    assert {path: path.read_bytes() for path in files} == before
+
+
+def test_a_claim_that_was_edited_is_judged_from_what_is_kept(tmp_path: Path) -> None:
+    definition = tmp_path / "tiny.toml"
+    definition.write_text(tiny(FIGURE + CLAIMS).text, encoding="utf-8")
+    run(load(str(definition)), Store(tmp_path / "run"))
+    (tmp_path / "docs").mkdir()
+    root = ["--root", str(tmp_path)]
+    assert main(["experiment", "keep", str(tmp_path / "run"), *root]) == 0
+    edited = CLAIMS.replace("== 0", "< 100").replace("There are none.", "There are few.")
+    definition.write_text(tiny(FIGURE.replace("[4, 8]", "[4, 6]") + edited).text, encoding="utf-8")
+    assert main(["experiment", "judge", str(definition), *root]) == 0
+    page = (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert "| There are few. | 1 | not measured |" in page  # 6 was not
+    definition.write_text(tiny(FIGURE + edited).text, encoding="utf-8")
+    assert main(["experiment", "judge", str(definition), *root]) == 0
+    page = (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert "| There are few. | 1 | holds |" in page
+    assert "There are none" not in page
 
 
 def test_a_headline_names_a_figure_of_the_file() -> None:

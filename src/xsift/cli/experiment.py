@@ -16,7 +16,7 @@ from xsift.experiments.budget import Estimate
 from xsift.experiments.comparing import compare
 from xsift.experiments.definition import load, names
 from xsift.experiments.errors import ExperimentError
-from xsift.experiments.keeping import keep, write_papers
+from xsift.experiments.keeping import judge, keep, write_papers
 from xsift.experiments.model import Experiment
 from xsift.experiments.plan import Point
 from xsift.experiments.programs import DTDS, YFILTER_HOME
@@ -76,17 +76,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="another run of the same experiment (what `run` or `keep` wrote): where they differ, a verdict is open",
     )
+    judging = actions.add_parser("judge", help="what is kept once more, with the claims as they are defined now")
+    judging.add_argument("names", nargs="+", metavar="NAME", help="as for `run`; results/NAME is of that experiment")
     comparing = actions.add_parser("compare", help="which verdicts differ between two runs of an experiment")
     for name in ("one", "other"):
         comparing.add_argument(name, type=Path, metavar="DIR", help="what `run` or `keep` wrote (results/NAME)")
     papers = actions.add_parser("papers", help="docs/papers.md once more, from results/")
-    for parser in (keeping, papers):
+    for parser in (keeping, judging, papers):
         parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does what the arguments say; the exit code."""
-    actions = {"list": _list, "run": _run, "report": _report, "keep": _keep, "compare": _compare, "papers": _papers}
+    actions = {
+        "list": _list,
+        "run": _run,
+        "report": _report,
+        "keep": _keep,
+        "judge": _judge,
+        "compare": _compare,
+        "papers": _papers,
+    }
     return actions[arguments.action](arguments)
 
 
@@ -160,6 +170,12 @@ def _keep(arguments: argparse.Namespace) -> int:
     if arguments.again and len(arguments.folders) > 1:
         raise ExperimentError("one-run", "--again is another run of one experiment", hint="keep the others apart")
     for path in keep(arguments.folders, arguments.root, arguments.again):
+        print(path)
+    return 0
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    for path in judge([load(name) for name in arguments.names], arguments.root):
         print(path)
     return 0
 

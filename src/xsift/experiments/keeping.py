@@ -1,13 +1,15 @@
 """Keeping: the results that stay in the repository, and the pages made of them.
 
     results/NAME/figures.csv     medians and spreads, as plotted
+    results/NAME/points.json.xz  the rounds of every number (archive.py)
     results/NAME/verdicts.json   each claim with its verdict, how sure it is and its reason; the paper's headlines
     results/NAME/again.json      the verdicts of another run, if there was one
     results/NAME/machine.json    what it was measured on, when, and what was left out
     docs/reports/NAME.html       the report
     docs/papers.md               all papers on a page (papers.py)
 
-`xsift experiment keep runs/NAME` writes them. Single timings stay in the folder of the run.
+`xsift experiment keep runs/NAME` writes them. Single timings stay in the folder of the run. `xsift experiment judge
+NAME` writes them once more from the rounds that are kept, when a claim or a reason was edited.
 """
 
 from __future__ import annotations
@@ -17,16 +19,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from xsift.experiments.archive import FILE, Archive, archive, packed
 from xsift.experiments.comparing import verdicts_of
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import as_csv
-from xsift.experiments.model import Figure, Headline
+from xsift.experiments.model import Experiment, Figure, Headline
 from xsift.experiments.page import page
 from xsift.experiments.papers import papers_page
-from xsift.experiments.results import NOT_MEASURED, Results, Verdict
+from xsift.experiments.results import NOT_MEASURED, Results, Source, Verdict
 from xsift.experiments.store import Store
 
-__all__ = ["keep", "write_papers"]
+__all__ = ["judge", "keep", "write_papers"]
 
 
 def keep(folders: Sequence[Path], root: Path, again: Path | None = None) -> list[Path]:
@@ -39,25 +42,45 @@ def keep(folders: Sequence[Path], root: Path, again: Path | None = None) -> list
     written = []
     for folder in folders:
         store = Store(folder)
-        name = store.run()["experiment"]
-        kept = root / "results" / name
+        run = Results.of(store)
+        kept = root / "results" / run.experiment.name
         other = _again(kept / "again.json", again)
-        results = Results.of(store, {(figure, says): verdict for figure, says, verdict in other.get("verdicts", [])})
-        compared = _compared(results, other)
-        if again and not compared:
+        content = packed(run)
+        results = _results(Archive(content, run.experiment), other)
+        if again and not _compared(results, other):
             raise ExperimentError("other-experiment", f"{str(again)!r} has no claim in common with {str(folder)!r}")
-        contents = {
-            kept / "figures.csv": as_csv(results),
-            kept / "verdicts.json": _json({**_verdicts(results), "again": compared}),
-            kept / "machine.json": _json(_machine(results)),
-            root / "docs" / "reports" / f"{name}.html": page(results),
-            **({kept / "again.json": _json(other)} if other else {}),
-        }
-        for path, content in contents.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        written += list(contents)
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / FILE).write_bytes(content)
+        written += [kept / FILE, *_write(results, other, kept, root)]
     return [*written, write_papers(root)]
+
+
+def judge(experiments: Sequence[Experiment], root: Path) -> list[Path]:
+    """Writes what is kept of some experiments once more, judged as they are defined now; gives the paths."""
+    written = []
+    for experiment in experiments:
+        kept = root / "results" / experiment.name
+        other = _again(kept / "again.json", None)
+        written += _write(_results(archive(kept, experiment), other), other, kept, root)
+    return [*written, write_papers(root)]
+
+
+def _results(source: Source, other: dict[str, Any]) -> Results:
+    return Results.of(source, {(figure, says): verdict for figure, says, verdict in other.get("verdicts", [])})
+
+
+def _write(results: Results, other: dict[str, Any], kept: Path, root: Path) -> list[Path]:
+    contents = {
+        kept / "figures.csv": as_csv(results),
+        kept / "verdicts.json": _json({**_verdicts(results), "again": _compared(results, other)}),
+        kept / "machine.json": _json(_machine(results)),
+        root / "docs" / "reports" / f"{kept.name}.html": page(results),
+        **({kept / "again.json": _json(other)} if other else {}),
+    }
+    for path, content in contents.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return list(contents)
 
 
 def write_papers(root: Path) -> Path:

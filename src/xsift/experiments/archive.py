@@ -1,0 +1,90 @@
+"""The archive: what is kept of a run's points, so that its claims can be judged again when its folder is gone.
+
+`results/NAME/points.json.xz` has every number of every round to four digits, but not the time of each document: of a
+round's wall times it has the mean. A record of it is read like one of a run (measures.py), so verdicts, plots and
+pages come from either.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from xsift.experiments.errors import ExperimentError
+from xsift.experiments.model import Experiment
+from xsift.experiments.results import Results
+from xsift.experiments.store import Measured
+
+__all__ = ["FILE", "Archive", "archive", "packed"]
+
+FILE = "points.json.xz"
+WALL = ("match_rounds", "parse_rounds", "deliver_rounds")
+UNREAD = ("label", "engine", "peer", "options", "workload", "ordered", "deduplicate", "first_documents")
+
+
+def packed(results: Results) -> bytes:
+    """What is kept of a run: the same bytes for the same numbers."""
+    points = {point.key: point for point in results.points.values()}
+    kept = [{**point.__dict__, "records": _records(point)} for point in points.values()]
+    return lzma.compress(json.dumps({"run": results.run, "points": kept}, separators=(",", ":")).encode())
+
+
+def _records(point: Measured) -> dict[str, dict[str, Any]]:
+    return {label: _record(record) for label, record in point.records.items()}
+
+
+def _record(record: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in record.items() if key not in UNREAD}
+    for key, value in kept.items():
+        if key in WALL:
+            kept[key] = [[_short(mean(round_))] for round_ in value]
+        elif key.endswith("_seconds"):
+            kept[key] = [_short(seconds) for seconds in value]
+    if kept.get("matches"):
+        kept["matches"] = [mean(kept["matches"])]
+    return kept
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.4g}")
+
+
+class Archive:
+    """What is kept of a run, with an experiment as it is defined now."""
+
+    def __init__(self, content: bytes, experiment: Experiment) -> None:
+        stored = json.loads(lzma.decompress(content))
+        self.experiment = experiment
+        self._run: dict[str, Any] = stored["run"]
+        self._points = {point["key"]: Measured(**point) for point in stored["points"]}
+
+    def run(self) -> dict[str, Any]:
+        """What run.json said, without the points that the experiment does not have any more."""
+        figures = {figure.id: figure.vary.values for figure in self.experiment.figures}
+        points = [
+            point
+            for point in self._run["points"]
+            if point["x"] in figures.get(point["figure"], ())[point["position"] : point["position"] + 1]
+        ]
+        return {**self._run, "points": points}
+
+    def definition(self) -> str:
+        """The definition as it is now."""
+        return self.experiment.text
+
+    def point(self, key: str) -> Measured | None:
+        """A point that was kept."""
+        return self._points.get(key)
+
+
+def archive(folder: Path, experiment: Experiment) -> Archive:
+    """What a folder has of an experiment. Raises ExperimentError if that cannot be read."""
+    try:
+        return Archive((folder / FILE).read_bytes(), experiment)
+    except (OSError, lzma.LZMAError, ValueError, KeyError, TypeError) as error:
+        hint = "`xsift experiment keep` writes it"
+        raise ExperimentError("not-kept", f"{error}", place=str(folder / FILE), hint=hint) from None
