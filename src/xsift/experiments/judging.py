@@ -2,9 +2,12 @@
 
 A median of few rounds may be off, and so may one of many: another run has another lay-out in memory, and the machine
 another pace. What is timed at one point in turns shares the pace, so a median is off by a factor that all series of
-the point have in common, and by one of its own. Both are estimated from the rounds, and have a floor, which is what
-two runs differ by however many rounds they have. Then all medians are drawn anew within these errors, some hundreds
-of times: the share of draws in which the check is true is how sure the claim is.
+the point have in common, and by one of its own. Both are estimated from the rounds. The pace drifts over minutes, so
+it is as unsure as it is spread over the rounds; what is a series' own is surer the more rounds there are. Both have a
+floor, which is what two runs differ by whatever their rounds say.
+
+All medians are drawn anew within these errors, some hundreds of times: the share of draws in which the check is true
+is how sure the claim is.
 
 What was not timed more than once (counters, memory) is taken as it is.
 """
@@ -91,10 +94,9 @@ def _deciding(points: _Points, draws: Sequence[_Drawn], held: Sequence[bool]) ->
         return
     for measure, row in points.items():
         for at, point in row.items():
-            for label, own in point.timed.items():
-                drawn = np.log([draw.rows[measure, label][at] for draw in draws])
-                apart = abs(drawn[true].mean() - drawn[~true].mean())
-                if apart > DECIDES * drawn.std() and (own > OWN_FLOOR / 2 or point.pace > PACE_FLOOR / 2):
+            for label, error in point.timed.items():
+                own = np.array([draw.own[measure, label, at] for draw in draws])
+                if error > OWN_FLOOR / 2 and abs(own[true].mean() - own[~true].mean()) > DECIDES:
                     yield at
 
 
@@ -118,7 +120,7 @@ def _point(series: Mapping[str, Sequence[float]]) -> _Point:
     together = [[values[at] for values in off.values() if at < len(values)] for at in range(longest)]
     pace = [mean(values) if len(values) > 1 else 0.0 for values in together]
     own = {label: _error(_alone(values, pace, together)) for label, values in off.items()}
-    return _Point(medians, own, _error([one for one, values in zip(pace, together, strict=True) if len(values) > 1]))
+    return _Point(medians, own, _spread([one for one, values in zip(pace, together, strict=True) if len(values) > 1]))
 
 
 def _alone(values: Sequence[float], pace: Sequence[float], together: Sequence[Sequence[float]]) -> list[float]:
@@ -130,11 +132,16 @@ def _alone(values: Sequence[float], pace: Sequence[float], together: Sequence[Se
 
 
 def _error(off: Sequence[float]) -> float:
-    """The standard error of the median of some rounds, in logarithms. Few rounds tell little of their own spread."""
+    """The standard error of the median of some rounds, in logarithms."""
+    return MEDIAN_ERROR * _spread(off) / math.sqrt(len(off))
+
+
+def _spread(off: Sequence[float]) -> float:
+    """The standard deviation of rounds, whatever a few odd ones are like. Few rounds tell little of it: then more."""
     if len(off) < 2:
         return 0.0
     lower, _, upper = quantiles(off, n=4, method="inclusive")
-    return MEDIAN_ERROR * (upper - lower) / QUARTILES / math.sqrt(len(off)) * (1 + 2 / (len(off) - 1))
+    return (upper - lower) / QUARTILES * (1 + 2 / (len(off) - 1))
 
 
 class _Drawn:
@@ -142,13 +149,14 @@ class _Drawn:
 
     def __init__(self, points: _Points, random: Random | None) -> None:
         self.rows: dict[tuple[str, str], dict[int, float]] = {}
+        self.own: dict[tuple[str, str, int], float] = {}  # standard deviations that a number is off for itself
         for measure, row in points.items():
             for at, point in row.items():
-                common = random.gauss(0, math.hypot(PACE_FLOOR, point.pace)) if random else 0.0
+                pace = random.gauss(0, math.hypot(PACE_FLOOR, point.pace)) if random else 0.0
                 for label, value in point.medians.items():
                     if random and label in point.timed:
-                        own = math.hypot(OWN_FLOOR, point.timed[label])
-                        value *= math.exp(common + random.gauss(0, own))
+                        own = self.own[measure, label, at] = random.gauss(0, 1)
+                        value *= math.exp(pace + own * math.hypot(OWN_FLOOR, point.timed[label]))
                     self.rows.setdefault((measure, label), {})[at] = value
 
     def __call__(self, measure: str, label: str) -> Mapping[int, float]:

@@ -5,7 +5,7 @@ compare the answers; then time, in rounds. In a round every series goes through 
 the other, each round starting with another one, so that whatever slows the machine for a while slows all of them.
 A series whose answer is wrong, that crashes or that takes too long is reported and not timed.
 
-When all points are there, verdicts that changed from round to round get more rounds (settling.py), until they are
+When all points are there, verdicts that are not sure get more rounds where they help (settling.py), until they are
 settled or the time is up. A budget of minutes says which figures are measured at all (budget.py).
 """
 
@@ -54,7 +54,7 @@ class Progress:
         """A point is complete."""
 
     def settling(self, unsettled: Unsettled) -> None:
-        """A point gets more rounds, as a verdict is open."""
+        """A point gets more rounds, as a verdict is not sure."""
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -73,7 +73,7 @@ def run(
     """Measures all points of an experiment, or of some figures, that the store does not have yet.
 
     With a budget, in minutes, it measures as many figures as fit. Then, until the budget or the experiment's own
-    minutes are used up, it adds rounds where a verdict is open.
+    minutes are used up, it adds rounds where a verdict is not sure.
     """
     progress = progress or Progress()
     deadline = monotonic() + 60 * (budget or experiment.minutes)
@@ -113,7 +113,7 @@ def _in_order(plan: ExperimentPlan) -> list[str]:
 
 
 def _settle(plan: ExperimentPlan, store: Store, deadline: float, progress: Progress) -> None:
-    """More rounds at the points on which an open verdict hangs, until none is open or the time is up."""
+    """More rounds at the points on which an unsure verdict hangs, until they help no more or the time is up."""
     tried: set[tuple[str, int]] = set()  # a point whose series failed this time has no more rounds than before
     while True:
         again = [one for one in unsettled(plan, store) if (one.point.key, _rounds(one)) not in tried]

@@ -27,7 +27,7 @@ FAR = 0.97  # a share of draws that another run is not likely to bring back to t
 
 @dataclass(frozen=True)
 class Unsettled:
-    """A point on which a verdict hangs that is not settled, the series that it is about, and the rounds to add."""
+    """A point that decides a verdict which is not sure, the series that it is about, and the rounds to add."""
 
     point: Point
     measured: Measured
