@@ -11,7 +11,7 @@ import pytest
 
 from tests.experiments.conftest import FIGURE, tiny
 from xsift.cli import main
-from xsift.experiments.archive import archive
+from xsift.experiments.archive import FILE, archive
 from xsift.experiments.definition import load, names
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import summaries
@@ -154,6 +154,20 @@ def test_what_is_kept_is_of_the_definition_that_there_is(name: str) -> None:
         measured = {row["figure"] for row in csv.DictReader(lines)}
     assert measured <= {figure.id for figure in experiment.figures}
     assert (ROOT / "docs" / "reports" / f"{name}.html").is_file()
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_kept_is_judged_by_the_claims_that_there_are(name: str) -> None:
+    """A check or a reason that was edited since has to be judged again: `xsift experiment judge` does that."""
+    folder = ROOT / "results" / name
+    if not (folder / FILE).is_file():
+        pytest.skip("no rounds are kept of it")
+    kept = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))["claims"]
+    again = folder / "again.json"
+    other = json.loads(again.read_text(encoding="utf-8"))["verdicts"] if again.is_file() else []
+    results = Results.of(archive(folder, load(name)), {(figure, says): verdict for figure, says, verdict in other})
+    for claim, (_, verdict) in zip(kept, results.all_verdicts(), strict=True):
+        assert (claim["verdict"], claim["reason"]) == (verdict.state, verdict.reason), claim["says"]
 
 
 def test_every_look_is_one_series_own() -> None:
