@@ -212,34 +212,80 @@ def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["experiment", "compare", kept, str(tmp_path / "nowhere")]) == 2
 
 
+MORE = """
+[[figure.claim]]
+says = "They match."
+check = 'always(matches("Y") > 0)'
+"""
+
+
+def without_patterns(folder: Path) -> str:
+    """Makes of a run another, in which there are no patterns."""
+    for path in (folder / "points").iterdir():
+        point = json.loads(path.read_text(encoding="utf-8"))
+        for record in point["records"].values():
+            record["patterns"] = 0
+        path.write_text(json.dumps(point), encoding="utf-8")
+    return str(folder)
+
+
 def test_a_verdict_that_another_run_does_not_share_is_open(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(tiny(FIGURE + CLAIMS), Store(tmp_path / "one"))
-    run(tiny(FIGURE + CLAIMS.replace("== 0", "< 100")), Store(tmp_path / "other"))
+    definition = tmp_path / "tiny.toml"
+    definition.write_text(tiny(FIGURE + CLAIMS + MORE).text, encoding="utf-8")
+    for folder in ("one", "other"):
+        run(load(str(definition)), Store(tmp_path / folder))
     (tmp_path / "docs").mkdir()
-    one, other, root = str(tmp_path / "one"), str(tmp_path / "other"), ["--root", str(tmp_path)]
+    one, other, root = str(tmp_path / "one"), without_patterns(tmp_path / "other"), ["--root", str(tmp_path)]
     assert main(["experiment", "keep", one, "--again", other, *root]) == 0
     path = tmp_path / "results" / "tiny" / "verdicts.json"
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert [claim["verdict"] for claim in kept["claims"]] == ["holds", "open"]
-    assert kept["again"]["claims"] == 2
+    assert [claim["verdict"] for claim in kept["claims"]] == ["open", "open", "holds"]
+    assert kept["again"]["claims"] == 3
     said = "**open** (does not hold in one run, holds in another) | There are 3.00 to 6.00."
     page = (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
     assert said in page
-    assert "judged 2 of the claims, 1 as here; the others are open." in " ".join(page.split())
+    assert "judged 3 of the claims, 1 as here; the others are open." in " ".join(page.split())
     report = (tmp_path / "docs" / "reports" / "tiny.html").read_text(encoding="utf-8")
     assert "does not hold in one run, holds in another" in report
     assert main(["experiment", "keep", one, *root]) == 0  # the other run is remembered
     assert json.loads(path.read_text(encoding="utf-8")) == kept
+    definition.write_text(tiny(FIGURE + CLAIMS.replace("== 0", ">= 0") + MORE).text, encoding="utf-8")
+    assert main(["experiment", "judge", str(definition), *root]) == 0  # both runs are judged by the new claim
+    assert [claim["verdict"] for claim in json.loads(path.read_text())["claims"]] == ["open", "holds", "holds"]
     assert main(["experiment", "keep", one, "--again", one, *root]) == 0
-    assert [claim["verdict"] for claim in json.loads(path.read_text())["claims"]] == ["holds", "does not hold"]
-    assert "judged 2 of the claims, all of them as here." in " ".join(
+    assert [claim["verdict"] for claim in json.loads(path.read_text())["claims"]] == [
+        "holds",
+        "does not hold",
+        "holds",
+    ]
+    assert "judged 3 of the claims, all of them as here." in " ".join(
         (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8").split()
     )
-    capsys.readouterr()
-    assert main(["experiment", "keep", one, other, "--again", one, *root]) == 2
+
+
+def test_another_run_is_one_of_the_same_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "another"):
+        definition = tmp_path / f"{name}.toml"
+        definition.write_text(tiny(FIGURE + CLAIMS).text, encoding="utf-8")
+        run(load(str(definition)), Store(tmp_path / name))
+    (tmp_path / "docs").mkdir()
+    one, another, root = str(tmp_path / "one"), str(tmp_path / "another"), ["--root", str(tmp_path)]
+    assert main(["experiment", "keep", one, one, "--again", one, *root]) == 2
     assert "--again is another run of one experiment" in capsys.readouterr().err
-    run(tiny(FIGURE + CLAIMS.replace("There are", "Here are")), Store(tmp_path / "else"))
-    assert main(["experiment", "keep", one, "--again", str(tmp_path / "else"), *root]) == 2
+    assert main(["experiment", "keep", one, "--again", another, *root]) == 2
     assert "has no claim in common with" in capsys.readouterr().err
+
+
+def test_of_another_run_the_verdicts_alone_may_be_kept(tmp_path: Path) -> None:
+    """So it is with what was kept before rounds were."""
+    run(tiny(FIGURE + CLAIMS), Store(tmp_path / "one"))
+    (tmp_path / "docs").mkdir()
+    one, root = str(tmp_path / "one"), ["--root", str(tmp_path)]
+    assert main(["experiment", "keep", one, *root]) == 0
+    before = (tmp_path / "results" / "tiny").rename(tmp_path / "before")
+    (before / FILE).unlink()
+    assert main(["experiment", "keep", one, "--again", str(before), *root]) == 0
+    kept = json.loads((tmp_path / "results" / "tiny" / "verdicts.json").read_text(encoding="utf-8"))
+    assert kept["again"]["claims"] == 2

@@ -17,9 +17,10 @@ from typing import Any
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.model import Experiment
 from xsift.experiments.results import Results
-from xsift.experiments.store import Measured
+from xsift.experiments.rows import Axis
+from xsift.experiments.store import Measured, Store
 
-__all__ = ["FILE", "Archive", "archive", "packed"]
+__all__ = ["FILE", "Archive", "archive", "packed", "packed_of"]
 
 FILE = "points.json.xz"
 WALL = ("match_rounds", "parse_rounds", "deliver_rounds")
@@ -31,6 +32,13 @@ def packed(results: Results) -> bytes:
     points = {point.key: point for point in results.points.values()}
     kept = [{**point.__dict__, "records": _records(point)} for point in points.values()]
     return lzma.compress(json.dumps({"run": results.run, "points": kept}, separators=(",", ":")).encode())
+
+
+def packed_of(folder: Path) -> bytes:
+    """What is kept, or would be, of a folder that `run` or `keep` wrote; nothing if it has verdicts alone."""
+    if (folder / "verdicts.json").exists():
+        return (folder / FILE).read_bytes() if (folder / FILE).exists() else b""
+    return packed(Results.of(Store(folder)))
 
 
 def _records(point: Measured) -> dict[str, dict[str, Any]]:
@@ -63,12 +71,11 @@ class Archive:
         self._points = {point["key"]: Measured(**point) for point in stored["points"]}
 
     def run(self) -> dict[str, Any]:
-        """What run.json said, without the points that the experiment does not have any more."""
-        figures = {figure.id: figure.vary.values for figure in self.experiment.figures}
+        """What run.json said, without the points that the experiment does not have, or not any more."""
+        ours = self._run["experiment"] == self.experiment.name
+        axes = {figure.id: figure.vary.values for figure in self.experiment.figures if ours}
         points = [
-            point
-            for point in self._run["points"]
-            if point["x"] in figures.get(point["figure"], ())[point["position"] : point["position"] + 1]
+            point for point in self._run["points"] if point["x"] == _at(axes, point["figure"], point["position"])
         ]
         return {**self._run, "points": points}
 
@@ -79,6 +86,12 @@ class Archive:
     def point(self, key: str) -> Measured | None:
         """A point that was kept."""
         return self._points.get(key)
+
+
+def _at(axes: Mapping[str, Axis], figure: str, position: int) -> float | str | None:
+    """What an axis has at a position, if there is such an axis and it is as long."""
+    axis = axes.get(figure, ())
+    return axis[position] if position < len(axis) else None
 
 
 def archive(folder: Path, experiment: Experiment) -> Archive:

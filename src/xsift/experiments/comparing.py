@@ -11,7 +11,7 @@ from xsift.experiments.errors import ExperimentError
 from xsift.experiments.results import NOT_MEASURED, Results
 from xsift.experiments.store import Store
 
-__all__ = ["RunComparison", "compare", "verdicts_of"]
+__all__ = ["RunComparison", "compare", "states", "verdicts_of"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def compare(one: Path, other: Path) -> RunComparison:
 
 
 def verdicts_of(folder: Path) -> dict[tuple[str, str], str]:
-    """By figure and claim: its verdict, where it was measured."""
+    """The verdicts in a folder, of a run or that `keep` wrote."""
     kept = folder / "verdicts.json"
     if kept.exists():
         try:
@@ -49,7 +49,11 @@ def verdicts_of(folder: Path) -> dict[tuple[str, str], str]:
             found = {(claim["figure"], claim["says"]): claim["verdict"] for claim in claims}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ExperimentError("no-run", f"{error}", place=str(kept)) from None
-    else:
-        results = Results.of(Store(folder))
-        found = {(figure.id, verdict.claim.says): verdict.state for figure, verdict in results.all_verdicts()}
-    return {claim: state for claim, state in found.items() if state != NOT_MEASURED}
+        return {claim: state for claim, state in found.items() if state != NOT_MEASURED}
+    return states(Results.of(Store(folder)))
+
+
+def states(results: Results) -> dict[tuple[str, str], str]:
+    """By figure and claim: its verdict, where it was measured."""
+    verdicts = results.all_verdicts()
+    return {(figure.id, one.claim.says): one.state for figure, one in verdicts if one.state != NOT_MEASURED}

@@ -3,7 +3,7 @@
     results/NAME/figures.csv     medians and spreads, as plotted
     results/NAME/points.json.xz  the rounds of every number (archive.py)
     results/NAME/verdicts.json   each claim with its verdict, how sure it is and its reason; the paper's headlines
-    results/NAME/again.json      the verdicts of another run, if there was one
+    results/NAME/again.json      the verdicts of another run, if there was one; its rounds are in again.json.xz
     results/NAME/machine.json    what it was measured on, when, and what was left out
     docs/reports/NAME.html       the report
     docs/papers.md               all papers on a page (papers.py)
@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xsift.experiments.archive import FILE, Archive, archive, packed
-from xsift.experiments.comparing import verdicts_of
+from xsift.experiments.archive import FILE, Archive, archive, packed, packed_of
+from xsift.experiments.comparing import states, verdicts_of
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import as_csv
 from xsift.experiments.model import Experiment, Figure, Headline
@@ -28,6 +28,8 @@ from xsift.experiments.page import page
 from xsift.experiments.papers import papers_page
 from xsift.experiments.results import NOT_MEASURED, Results, Source, Verdict
 from xsift.experiments.store import Store
+
+AGAIN_FILE = "again.json.xz"
 
 __all__ = ["judge", "keep", "write_papers"]
 
@@ -41,17 +43,19 @@ def keep(folders: Sequence[Path], root: Path, again: Path | None = None) -> list
         raise ExperimentError("no-repository", f"{str(root)!r} has no folder docs", hint="--root: the repository's")
     written = []
     for folder in folders:
-        store = Store(folder)
-        run = Results.of(store)
+        run = Results.of(Store(folder))
         kept = root / "results" / run.experiment.name
-        other = _again(kept / "again.json", again)
-        content = packed(run)
+        content, others = packed(run), packed_of(again) if again else _read(kept / AGAIN_FILE)
+        other = _again(kept, again, others, run.experiment)
         results = _results(Archive(content, run.experiment), other)
         if again and not _compared(results, other):
             raise ExperimentError("other-experiment", f"{str(again)!r} has no claim in common with {str(folder)!r}")
         kept.mkdir(parents=True, exist_ok=True)
-        (kept / FILE).write_bytes(content)
-        written += [kept / FILE, *_write(results, other, kept, root)]
+        rounds = {kept / FILE: content, **({kept / AGAIN_FILE: others} if others else {})}
+        (kept / AGAIN_FILE).unlink(missing_ok=True)  # of the other run there may be verdicts alone
+        for path, bytes_ in rounds.items():
+            path.write_bytes(bytes_)
+        written += [*rounds, *_write(results, other, kept, root)]
     return [*written, write_papers(root)]
 
 
@@ -60,7 +64,7 @@ def judge(experiments: Sequence[Experiment], root: Path) -> list[Path]:
     written = []
     for experiment in experiments:
         kept = root / "results" / experiment.name
-        other = _again(kept / "again.json", None)
+        other = _again(kept, None, _read(kept / AGAIN_FILE), experiment)
         written += _write(_results(archive(kept, experiment), other), other, kept, root)
     return [*written, write_papers(root)]
 
@@ -90,13 +94,24 @@ def write_papers(root: Path) -> Path:
     return path
 
 
-def _again(path: Path, folder: Path | None) -> dict[str, Any]:
-    """The verdicts of another run: of the folder, or those that were kept before."""
-    if folder is None:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return kept
-    verdicts = [[figure, says, verdict] for (figure, says), verdict in verdicts_of(folder).items()]
-    return {**_measured(folder), "verdicts": verdicts}
+def _again(kept: Path, folder: Path | None, content: bytes, experiment: Experiment) -> dict[str, Any]:
+    """The verdicts of another run, of a folder or kept before. Its rounds, if there are, are judged as ours are."""
+    path = kept / "again.json"
+    if folder:
+        other = {**_measured(folder), "verdicts": [] if content else _listed(verdicts_of(folder))}
+    else:
+        other = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if content:
+        other["verdicts"] = _listed(states(Results.of(Archive(content, experiment))))
+    return other
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _listed(verdicts: dict[tuple[str, str], str]) -> list[list[str]]:
+    return [[figure, says, verdict] for (figure, says), verdict in verdicts.items()]
 
 
 def _measured(folder: Path) -> dict[str, str]:
