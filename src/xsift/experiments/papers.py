@@ -31,9 +31,9 @@ is made from `results/` by `xsift experiment papers`; [experiments.md](experimen
 everything is measured.
 
 Times are CPU times, without parsing unless it is said. A verdict is as sure as the medians that it
-is taken from; one that is not sure to 90 % is **open**, with what speaks for the claim, and one that
-is sure to 99 % or more has no number beside it. One on which two runs do not agree is open too.
-*Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it was
+is taken from; one that is not sure to 90 % is **open**, with what speaks for the claim, and one
+that is sure to 99 % or more has no number beside it. One on which two runs do not agree is open
+too. *Second* is the same claim on a second workload: documents and paths of NITF 2.5 as it was
 published, instead of the DTD that comes with xsift. *Not measured* says that the figure was left
 out of the run (`--budget`), or that a series could not be measured; the reports say which and why.
 """
