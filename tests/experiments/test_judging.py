@@ -81,6 +81,11 @@ def test_between_points_the_pace_counts() -> None:
     assert judged('y("A", 1) < y("A", 2)', series).share < 0.97
 
 
+def test_of_a_series_without_others_all_may_be_pace() -> None:
+    quiet = {"A": [noisy(1.0, 40, 0.05, 1), noisy(1.03, 40, 0.05, 2)]}
+    assert 1 - SURE < judged('y("A", 1) < y("A", 2)', quiet).share < SURE
+
+
 def test_the_same_rounds_give_the_same_answer() -> None:
     series = {"A": [noisy(1.0, 7, 0.05, 1)], "B": [noisy(1.03, 7, 0.05, 2)]}
     one, again = (judged('y("A", 1) < y("B", 1)', series) for _ in range(2))

@@ -120,7 +120,9 @@ def _point(series: Mapping[str, Sequence[float]]) -> _Point:
     together = [[values[at] for values in off.values() if at < len(values)] for at in range(longest)]
     pace = [mean(values) if len(values) > 1 else 0.0 for values in together]
     own = {label: _error(_alone(values, pace, together)) for label, values in off.items()}
-    return _Point(medians, own, _spread([one for one, values in zip(pace, together, strict=True) if len(values) > 1]))
+    shared = [one for one, values in zip(pace, together, strict=True) if len(values) > 1]
+    alone = next(iter(off.values()), [])  # a series without others: what of it is pace is not known, so all may be
+    return _Point(medians, own, _spread(shared or alone))
 
 
 def _alone(values: Sequence[float], pace: Sequence[float], together: Sequence[Sequence[float]]) -> list[float]:
