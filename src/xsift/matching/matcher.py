@@ -45,7 +45,7 @@ from xsift.xpath.symbols import Symbols
 __all__ = ["Matcher"]
 
 BATCH = 16  # documents at a time in match_many: few, so that their results stay in the cache,
-BATCH_SECONDS = 0.004  # but with several threads enough of them that handing them over costs little,
+BATCH_SECONDS = 0.002  # but with several threads enough of them that handing them over costs little,
 MOST_IN_BATCH = 256  # as long as they are not too many
 
 
