@@ -266,6 +266,43 @@ def test_many_values_of_one_attribute() -> None:
     assert asked.holding(document) == [[asked.condition(specs[7])], [asked.condition(specs[-1])], [], [], []]
 
 
+def test_one_operand_alone_agrees_with_lxml() -> None:
+    # A value is looked up only if what is known of all operands allows it: one operand alone allows the least.
+    digits = ("7", "07", "7.0", "-7", "007" * 5, "0" * 14 + "7", "0" * 15 + "7", "9" * 15, "9" * 16, "9" * 17)
+    values = (*VALUES, *digits)
+    inner = "".join(f'<a x="{escape(v, True)}">{escape(v, False)}</a>' for v in values)
+    document = f"<r>{inner}</r>".encode()
+    operands: list[str | float] = [*values, *NUMBERS, 7.0, -7.0, 999999999999999.0, 1e16, 1e17]
+    for operand in operands:
+        asked = Asked().add("a", Spec(ATTRIBUTE, EQUAL, operand, "x"), Spec(TEXT, EQUAL, operand))
+        expected = asked.expected(document)
+        assert asked.holding(document) == expected, operand
+        assert asked.holding(document, asked.reader(scanner=False)) == expected, operand
+
+
+def test_long_names_of_attributes_are_told_apart() -> None:
+    names = [f"sixteen.letters.{rest}" for rest in ("", "x", "y", "x.and.the.end", "y.and.the.end")]
+    asked = Asked().add("a", *(Spec(ATTRIBUTE, EQUAL, float(i), name) for i, name in enumerate(names)))
+    values = "".join(f'<a {name}="{i}"/>' for name in names for i in range(len(names)))
+    document = f"<r>{values}{values}</r>".encode()
+    expected = asked.expected(document)
+    assert sum(map(len, expected)) == 2 * len(names)
+    assert asked.holding(document) == expected
+    assert asked.holding(document, asked.reader(scanner=False)) == expected
+
+
+def test_more_names_of_attributes_than_a_reader_remembers() -> None:
+    names = [f"{'long.' * (i % 5)}n{i}" for i in range(5000)]
+    asked = Asked().add("a", *(Spec(ATTRIBUTE, EQUAL, "1", name) for name in names))
+    reader = asked.reader()
+    inner = "".join(f'<a {name}="{i % 2}"/>' for i, name in enumerate(names))
+    document = f"<r>{inner}</r>".encode()
+    holding = [[asked.condition(spec)] if i % 2 else [] for i, (_, spec) in enumerate(asked.requests)]
+    expected = [[], *holding]
+    assert asked.holding(document, reader) == expected
+    assert asked.holding(document, reader) == expected
+
+
 def test_many_thresholds_come_and_go() -> None:
     kinds = (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
     order = [(i * 7919) % 3001 for i in range(3001)]

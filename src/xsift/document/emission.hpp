@@ -73,8 +73,9 @@ inline void count_work(ReadState* state, ConditionScratch& scratch) {
     if (state->condition_work > state->most_conditions + 64 * state->elements) state->narrow = true;
 }
 
-// To be called when conditions were written from `begin` on.
+// To be called when conditions may have been written from `begin` on.
 inline void conditions_written(ReadState* state, size_t begin) {
+    if (state->codes->size() == begin) return;
     if (state->codes->size() >= state->most_codes && !state->suspended) {
         // Many conditions on many elements: the chunk must not grow with their product.
         state->suspended = true;
@@ -93,28 +94,34 @@ inline void ask_guides(ReadState* state) {
     state->guided = state->codes->size();
 }
 
+inline __attribute__((noinline)) const AskedAttribute& find_asked(ReadState* state, const NameEntry* entry, const char* name,
+                                                                  size_t length) {
+    std::vector<AskedSlot> slots;
+    for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
+        const Part& part = state->parts[i];
+        if (!(part.wants & WANTS_ATTRIBUTES)) continue;
+        const int32_t slot = part.tables->slot_of(part.group, name, length);
+        // Where something is told of missing attributes too, it must be noted that this one is there.
+        if (slot >= 0) slots.push_back({i, slot, part.plain ? part.tables->equality_of(slot) : SlotEquality()});
+    }
+    return state->attribute_slots.add(int32_t(entry - state->entries), name, length, slots);
+}
+
 // What is asked of an attribute of an element. Bytes of its name up to `readable` may be read.
-inline AttributeSlots::Asked asked_of(ReadState* state, const NameEntry* entry, const char* name, size_t length,
+inline const AskedAttribute& asked_of(ReadState* state, const NameEntry* entry, const char* name, size_t length,
                                       const char* readable) {
-    return state->attribute_slots.find(
-        int32_t(entry - state->entries), name, length, readable, [&](std::vector<AskedSlot>& list) {
-            for (int32_t i = entry->first_part; i < entry->end_part; ++i) {
-                const Part& part = state->parts[i];
-                if (!(part.wants & WANTS_ATTRIBUTES)) continue;
-                const int32_t slot = part.tables->slot_of(part.group, name, length);
-                if (slot >= 0) list.push_back(AskedSlot{i, slot, part.tables->equality_of(slot)});
-            }
-        });
+    const AskedAttribute* const known =
+        state->attribute_slots.find(int32_t(entry - state->entries), name, length, readable);
+    return known ? *known : find_asked(state, entry, name, length);
 }
 
 // Writes the conditions on one attribute that hold.
-inline void match_attribute(ReadState* state, const AttributeSlots::Asked& asked, const char* data, size_t length) {
-    TestedValue value(data, length);
-    for (const AskedSlot* at = asked.begin; at != asked.end; ++at) {
+inline __attribute__((noinline)) void match_slots(ReadState* state, const AskedAttribute& asked, TestedValue& value) {
+    const AskedSlot* const slots = state->attribute_slots.slots_of(asked);
+    for (const AskedSlot* at = slots; at != slots + asked.count; ++at) {
         const Part& part = state->parts[at->part];
-        // Where something is told of missing attributes too, it must be noted that this one is there.
         // (Equality is not counted as work: a value costs a look-up or two, whatever is asked.)
-        if (at->equality.only && part.plain) {
+        if (at->equality.only) {
             part.tables->match_equal(at->slot, at->equality, value, *state->codes);
             continue;
         }
@@ -122,6 +129,11 @@ inline void match_attribute(ReadState* state, const AttributeSlots::Asked& asked
         part.tables->match_attribute(at->slot, value, scratch, *state->codes);
         count_work(state, scratch);
     }
+}
+
+inline void match_attribute(ReadState* state, const AskedAttribute& asked, const char* data, size_t length) {
+    TestedValue value(data, length);
+    if (asked.may_hold(value)) match_slots(state, asked, value);
 }
 
 // Writes the conditions on attributes (`state->values`) and on the namespace that hold.
@@ -139,8 +151,9 @@ inline void match_start(ReadState* state, const NameEntry* entry, const char* ur
     for (const AttributeValue& value : state->values) {
         // An entry that is not plain also tells what is missing: it has to see all that is there.
         if (entry->plain && !(subject_bit(SUBJECT_ATTRIBUTE, value.name, value.name_length) & state->subjects)) continue;
-        const auto asked = asked_of(state, entry, value.name, value.name_length, value.name + value.name_length);
-        if (asked.begin != asked.end) match_attribute(state, asked, value.value, value.value_length);
+        const AskedAttribute& asked =
+            asked_of(state, entry, value.name, value.name_length, value.name + value.name_length);
+        match_attribute(state, asked, value.value, value.value_length);
     }
     if (!entry->plain)
         for (int32_t i = entry->first_part; i < entry->end_part; ++i) {

@@ -41,8 +41,11 @@ struct AttributeValue {
 // How to test a value of a slot of which only equality is asked: in one look-up for texts, and one for numbers.
 struct SlotEquality {
     bool only = false;                  // all its tests are such
-    bool texts = false, numbers = false;
+    uint64_t texts = 0, numbers = 0;    // their operands as bits, see value_tests.hpp; 0: there are none
     uint64_t kind = 0;                  // of these tests, for both
+
+    bool may_equal_text(const TestedValue& value) const { return texts && texts & text_bit(value.data, value.length); }
+    bool may_equal_number(TestedValue& value) const { return numbers && numbers & number_bit(value.as_number()); }
 };
 
 class ConditionTables {
@@ -161,8 +164,8 @@ class ConditionTables {
         slot.equality = SlotEquality();
         if (!slot.derived.empty() || !slot.some || slot.first || !slot.negated.empty() || !slot.some->asks_equality_only()) return;
         slot.equality.only = true;
-        slot.equality.texts = slot.some->texts_equal() > 0;
-        slot.equality.numbers = slot.some->numbers_equal() > 0;
+        slot.equality.texts = slot.some->texts_equal_bits();
+        slot.equality.numbers = slot.some->numbers_equal_bits();
         slot.equality.kind = TestRegistry::kind_of(number, false, TRANSFORM_NONE, COMPARE_EQUAL);
     }
 
@@ -351,8 +354,8 @@ class ConditionTables {
     // match_attribute() for a slot of which only equality is asked.
     void match_equal(int32_t slot, const SlotEquality& how, TestedValue& value, std::vector<int32_t>& codes) const {
         const auto use = [&](int32_t test) { append_code(registry.tests[test].holds, codes); };
-        if (how.texts) registry.equal_text(slot, how.kind, value, use);
-        if (how.numbers) registry.equal_number(slot, how.kind, value, use);
+        if (how.may_equal_text(value)) registry.equal_text(slot, how.kind, value, use);
+        if (how.may_equal_number(value)) registry.equal_number(slot, how.kind, value, use);
     }
 
     void match_attribute(int32_t slot, TestedValue& value, ConditionScratch& scratch, std::vector<int32_t>& codes) const {

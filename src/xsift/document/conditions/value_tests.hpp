@@ -24,7 +24,7 @@
 #include "condition.hpp"
 #include "flat_map.hpp"
 #include "needles.hpp"
-#include "number.hpp"
+#include "tested_value.hpp"
 #include "thresholds.hpp"
 
 namespace xsift {
@@ -42,31 +42,6 @@ inline void normalize_space(const char* data, size_t length, std::string& result
         }
     }
 }
-
-// A value that is tested, with its hash and its number, each computed at most once.
-class TestedValue {
-    uint64_t hash = 0;
-    uint64_t salt = 0;      // with which it was computed; 0: not yet
-    double number = 0;
-    bool numbered = false;
-
-   public:
-    const char* data;
-    size_t length;
-
-    TestedValue(const char* data, size_t length) : data(data), length(length) {}
-
-    uint64_t text_hash(uint64_t with_salt) {
-        if (salt != with_salt) hash = hash_bytes(data, length, with_salt);
-        salt = with_salt;
-        return hash;
-    }
-    double as_number() {
-        if (!numbered) number = xpath_number(data, length);
-        numbered = true;
-        return number;
-    }
-};
 
 // From hashes to numbers. The hashes are good ones, and are not mixed once more.
 class HashTable {
@@ -301,12 +276,14 @@ class TestRegistry {
 // The tests of one slot that take values one way: `converted` or not.
 class ValueTests {
     struct OfNumber {
-        int32_t equal = 0;               // how many `=` tests
+        int32_t equal = 0;               // how many `=` tests,
+        uint64_t equal_bits = 0;         // and their operands; those of tests that are gone may stay
         std::vector<int32_t> not_equal;  // the `!=` tests
         Thresholds order[4];             // by comparison, from COMPARE_LESS on
     };
     struct OfText {
         int32_t equal = 0;
+        uint64_t equal_bits = 0;
         std::vector<int32_t> not_equal;
         std::vector<int32_t> always;     // contains("") and starts-with("") hold for every value
         Needles needles;
@@ -336,6 +313,7 @@ class ValueTests {
         const Test& test = tests[number];
         if (test.comparison == COMPARE_EQUAL) {
             numbers.equal += added ? 1 : -1;
+            numbers.equal_bits |= number_bit(test.number);
         } else if (test.comparison == COMPARE_NOT_EQUAL) {
             added ? append(numbers.not_equal, number, tests) : drop(numbers.not_equal, number, tests);
         } else {
@@ -359,6 +337,7 @@ class ValueTests {
             change(*texts.numbers, number, tests, added);
         } else if (test.comparison == COMPARE_EQUAL) {
             texts.equal += added ? 1 : -1;
+            texts.equal_bits |= text_bit(test.text.data(), test.text.size());
         } else if (test.comparison == COMPARE_NOT_EQUAL) {
             added ? append(texts.not_equal, number, tests) : drop(texts.not_equal, number, tests);
         } else if (test.text.empty()) {
@@ -390,7 +369,7 @@ class ValueTests {
     void match(const OfNumber& numbers, double value, int transform, const TestRegistry& registry,
                ConditionScratch& scratch) const {
         const auto hold = [&](int32_t test) { scratch.hold(test); };
-        if (numbers.equal && value == value)
+        if (numbers.equal && value == value && numbers.equal_bits & number_bit(value))
             registry.by_number(slot, converted, transform, COMPARE_EQUAL, value, hold);
         if (scratch.narrow) return;
         for (const int32_t test : numbers.not_equal)  // NaN differs from all
@@ -404,7 +383,7 @@ class ValueTests {
 
     void match(const OfText& texts, TestedValue& value, int transform, const TestRegistry& registry,
                ConditionScratch& scratch) const {
-        if (texts.equal) {
+        if (texts.equal && texts.equal_bits & text_bit(value.data, value.length)) {
             const int32_t test = registry.by_text(slot, converted, transform, COMPARE_EQUAL, value);
             if (test >= 0) scratch.hold(test);
         }
@@ -443,6 +422,8 @@ class ValueTests {
     bool asks_equality_only() const { return plain && texts_equal() + numbers_equal() == number_of_tests; }
     int32_t texts_equal() const { return plain->equal; }
     int32_t numbers_equal() const { return plain->numbers ? plain->numbers->equal : 0; }
+    uint64_t texts_equal_bits() const { return texts_equal() ? plain->equal_bits : 0; }
+    uint64_t numbers_equal_bits() const { return numbers_equal() ? plain->numbers->equal_bits : 0; }
 
     // Has the scratch hold the tests that this value passes.
     void match(TestedValue& value, const TestRegistry& registry, ConditionScratch& scratch) const {

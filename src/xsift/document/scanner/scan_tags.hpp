@@ -353,24 +353,31 @@ inline void Scanner::keep_this_name(int32_t number, int32_t space) {
     else keep_name(state, uris.data_of(space - 1), uris.length_of(space - 1), key.data(), key.size());
 }
 
+inline __attribute__((noinline)) void Scanner::match_unescaped(const ScannedAttribute& attribute, const AskedAttribute& asked) {
+    unescaped.clear();
+    unescape(attribute, unescaped);
+    match_attribute(state, asked, unescaped.data(), unescaped.size());
+}
+
 // Writes the conditions on attributes that hold, where each is looked at by itself, and none has a prefix: only those that
 // are asked for are touched.
 inline void Scanner::match_plain_attributes(const NameEntry* entry) {
     const size_t begin = state->codes->size();
+    // Nobody can guess which of them are asked for, nor can the processor: they are sorted out without a branch.
+    if (looked_at.size() < attributes.size()) looked_at.resize(attributes.size());
+    const ScannedAttribute** last = looked_at.data();
     size_t size = 0;
-    for (const ScannedAttribute& attribute : attributes) size += attribute.value_length;
-    if (!may_scan(state, size)) return;
     for (const ScannedAttribute& attribute : attributes) {
-        if (!(subject_bit_of_signature(attribute.signature) & state->subjects) || attribute.declares) continue;
-        const auto asked = asked_of(state, entry, attribute.name, attribute.length, end);
-        if (asked.begin == asked.end) continue;
-        if (attribute.plain) {
-            match_attribute(state, asked, attribute.value, attribute.value_length);
-        } else {
-            unescaped.clear();
-            unescape(attribute, unescaped);
-            match_attribute(state, asked, unescaped.data(), unescaped.size());
-        }
+        *last = &attribute;
+        last += ((subject_bit_of_signature(attribute.signature) & state->subjects) != 0) & !attribute.declares;
+        size += attribute.value_length;
+    }
+    if (!may_scan(state, size)) return;
+    for (const ScannedAttribute** at = looked_at.data(); at != last; ++at) {
+        const ScannedAttribute& attribute = **at;
+        const AskedAttribute& asked = asked_of(state, entry, attribute.name, attribute.length, end);
+        if (attribute.plain) match_attribute(state, asked, attribute.value, attribute.value_length);
+        else match_unescaped(attribute, asked);
     }
     conditions_written(state, begin);
 }

@@ -139,7 +139,7 @@ class Scanner {
     bool declares = false, prefixed = false;   // whether one of them declares a namespace, has a prefix
     bool repeats = false;                      // whether two of them may have the same name
     uint64_t signature_bits = 0;
-    std::vector<const ScannedAttribute*> sorted;
+    std::vector<const ScannedAttribute*> sorted, looked_at;
     std::string unescaped, key;
 
     static constexpr const char* XML_URI = "http://www.w3.org/XML/1998/namespace";
@@ -210,6 +210,7 @@ class Scanner {
     Step find_namespaces();
     Step find_entry(int32_t number, int32_t space, const NameEntry*& entry);
     void keep_this_name(int32_t number, int32_t space);
+    void match_unescaped(const ScannedAttribute& attribute, const AskedAttribute& asked);
     void match_plain_attributes(const NameEntry* entry);
     void match_attributes(const NameEntry* entry, int32_t space);
 
