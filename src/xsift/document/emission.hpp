@@ -236,7 +236,10 @@ inline void end_text_node(ReadState* state) {
 inline void open_text(ReadState* state, const NameEntry* entry) {
     const uint8_t wants = entry->wants & ((state->subjects & TEXT_SUBJECT_BIT ? WANTS_TEXT : 0) |
                                           (state->subjects & STRING_SUBJECT_BIT ? WANTS_STRING : 0));
-    state->open.push_back(OpenElement{int32_t(entry - state->entries), wants});
+    // Filled in where it stays: a copy of what was just written would wait for the writing.
+    state->open.emplace_back();
+    state->open.back().entry = int32_t(entry - state->entries);
+    state->open.back().wants = wants;
     if (wants) {
         state->push_frame()->string_start = state->text.size();
         if (wants & WANTS_STRING) ++state->strings_open;
@@ -279,7 +282,7 @@ inline void emit_end(ReadState* state, int64_t offset) {
     --state->depth;
     if (state->collects) {
         if (state->hears_text) end_text_node(state);
-        const OpenElement element = state->open.back();
+        const OpenElement& element = state->open.back();
         if (element.wants) close_text(state, &state->entries[element.entry], element.wants);
         state->open.pop_back();
         listen(state);
