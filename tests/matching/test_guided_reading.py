@@ -168,3 +168,11 @@ def test_many_thresholds_hold_at_once(cache_bytes: int) -> None:
     for _ in range(12):
         document = element(0).encode()
         assert matcher.match(document) == reference.match(document), document
+
+
+def test_whatever_an_attribute_is_called_it_is_looked_at_where_it_is_asked_for() -> None:
+    """A guide has a bit for several names: enough of them to need every bit."""
+    for name in (f"{'long.' * (i % 5)}n{i}" for i in range(400)):
+        subscriptions = xsift.Subscriptions()
+        subscriptions.add("asked", f"/r/a[@{name} = 1]")
+        assert subscriptions.matcher("sift").match(f'<r><a n="1" {name}="1"/></r>'.encode()) == ["asked"], name

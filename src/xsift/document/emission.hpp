@@ -116,7 +116,9 @@ inline const AskedAttribute& asked_of(ReadState* state, const NameEntry* entry, 
 }
 
 // Writes the conditions on one attribute that hold.
-inline __attribute__((noinline)) void match_slots(ReadState* state, const AskedAttribute& asked, TestedValue& value) {
+inline __attribute__((noinline)) void match_slots(ReadState* state, const AskedAttribute& asked, const char* data,
+                                                  size_t length) {
+    TestedValue value(data, length);
     const AskedSlot* const slots = state->attribute_slots.slots_of(asked);
     for (const AskedSlot* at = slots; at != slots + asked.count; ++at) {
         const Part& part = state->parts[at->part];
@@ -132,8 +134,7 @@ inline __attribute__((noinline)) void match_slots(ReadState* state, const AskedA
 }
 
 inline void match_attribute(ReadState* state, const AskedAttribute& asked, const char* data, size_t length) {
-    TestedValue value(data, length);
-    if (asked.may_hold(value)) match_slots(state, asked, value);
+    if (asked.may_hold(data, length)) match_slots(state, asked, data, length);
 }
 
 // Writes the conditions on attributes (`state->values`) and on the namespace that hold.

@@ -29,9 +29,9 @@ struct alignas(64) AskedAttribute {
     bool equality_only = true;        // all of them ask for equality only
 
     // Whether the value may pass a test of some slot. Nearly always it is one that nobody asks for.
-    bool may_hold(TestedValue& value) const {
-        return !equality_only || (numbers && numbers & number_bit(value.as_number())) ||
-               (texts && texts & text_bit(value.data, value.length));
+    bool may_hold(const char* data, size_t size) const {
+        return !equality_only || (numbers && numbers & number_bit(number_of(data, size))) ||
+               (texts && texts & text_bit(data, size));
     }
 };
 

@@ -140,7 +140,7 @@ inline __attribute__((always_inline)) void Scanner::add_attribute(const char* na
     declares |= attribute.declares;
     prefixed |= colon != 0;
     // Names that differ mostly have different bits: then they need not be compared.
-    const uint64_t bit = uint64_t(1) << (attribute.signature * 0x9e3779b97f4a7c15ULL >> 58);
+    const uint64_t bit = uint64_t(1) << ScannedNames::number_of(attribute.signature);
     repeats |= (signature_bits & bit) != 0;
     signature_bits |= bit;
 }
@@ -366,15 +366,17 @@ inline void Scanner::match_plain_attributes(const NameEntry* entry) {
     // Nobody can guess which of them are asked for, nor can the processor: they are sorted out without a branch.
     if (looked_at.size() < attributes.size()) looked_at.resize(attributes.size());
     const ScannedAttribute** last = looked_at.data();
+    const uint64_t asked_for = ScannedNames::numbers_of(state->subjects);
     size_t size = 0;
     for (const ScannedAttribute& attribute : attributes) {
         *last = &attribute;
-        last += ((subject_bit_of_signature(attribute.signature) & state->subjects) != 0) & !attribute.declares;
+        last += asked_for >> ScannedNames::number_of(attribute.signature) & 1;
         size += attribute.value_length;
     }
     if (!may_scan(state, size)) return;
     for (const ScannedAttribute** at = looked_at.data(); at != last; ++at) {
         const ScannedAttribute& attribute = **at;
+        if (attribute.declares) continue;
         const AskedAttribute& asked = asked_of(state, entry, attribute.name, attribute.length, end);
         if (attribute.plain) match_attribute(state, asked, attribute.value, attribute.value_length);
         else match_unescaped(attribute, asked);

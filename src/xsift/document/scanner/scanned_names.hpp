@@ -96,6 +96,11 @@ class ScannedNames {
         return signature_of_words(words.first, words.second, length);
     }
 
+    // One of 64 numbers for a signature; and those of all names whose subjects are in a set. (Some names share a subject's bit:
+    // see subject_bit_of_signature().)
+    static unsigned number_of(uint64_t signature) { return unsigned(signature * 0x9e3779b97f4a7c15ULL >> 58); }
+    static uint64_t numbers_of(uint64_t subjects) { return subjects << 3 >> 3 | subjects >> 58 << 61; }
+
     ScannedName& operator[](int32_t number) { return names[number]; }
     size_t size() const { return names.size(); }
     bool has_grown() const { return names.size() > MOST / 16 || bytes.size() > MOST_BYTES / 16; }
