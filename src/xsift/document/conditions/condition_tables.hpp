@@ -41,7 +41,7 @@ struct AttributeValue {
 // How to test a value of a slot of which only equality is asked: in one look-up for texts, and one for numbers.
 struct SlotEquality {
     bool only = false;                  // all its tests are such
-    uint64_t texts = 0, numbers = 0;    // their operands as bits, see value_tests.hpp; 0: there are none
+    uint64_t texts = 0, numbers = 0;    // their operands as bits, see tested_value.hpp; 0: there are none
     uint64_t kind = 0;                  // of these tests, for both
 
     bool may_equal_text(const TestedValue& value) const { return texts && texts & text_bit(value.data, value.length); }
