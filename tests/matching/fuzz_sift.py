@@ -2,9 +2,9 @@
 
 Three loops take turns. One has patterns and recorded events, recursive and deep (tests/engines/recursive.py). Another
 has subscriptions with conditions of every kind and XML documents, so that the engine guides the reader: whole and in
-pieces, read by the scanner and by expat, with documents that break off in between, while subscriptions come and go. The
-third has documents that come again and again, and others that differ from them a little.
-Caches are of size 0, tiny, or as usual; what documents lead to is remembered always, never, or as it pays.
+pieces, read by the scanner and by expat, with documents that break off in between, while subscriptions come and go.
+The third has documents that come again and again, and others that differ from them a little. Caches are of size 0,
+tiny, or as usual; what documents lead to is remembered always, never, or as it pays.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ def repeated_differences(rng: random.Random) -> list[str]:
     for number in range(rng.choice([3, 30, 150])):
         subscriptions.add(str(number), language.expression())
     reference = subscriptions.matcher("reference")
-    matcher = subscriptions.matcher("sift", cache_bytes=rng.choice(CACHES[2:]), remember=rng.choice(["auto", "never"]))
+    options: dict[str, Any] = {"cache_bytes": rng.choice(CACHES[2:]), "remember": rng.choice(["auto", "never"])}
+    matcher = subscriptions.matcher("sift", **options)
     parts = [language.element(rng.choice([0, language.recursion - 1])) for _ in range(rng.choice([3, 6, 10]))]
     attributes = rng.choice(["", "", " x='1'", " x='one' y='2'"])
     documents = []
