@@ -7,12 +7,13 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-__all__ = ["cpu_seconds", "described", "load"]
+__all__ = ["cores_text", "cpu_seconds", "described", "load"]
 
 
 def described() -> dict[str, Any]:
@@ -30,6 +31,11 @@ def described() -> dict[str, Any]:
         "libxslt": ".".join(map(str, etree.LIBXSLT_VERSION)),
         "commit": _commit(),
     }
+
+
+def cores_text(machine: Mapping[str, Any]) -> str:
+    """On how many of its cores a run was, for people."""
+    return f"{machine['cores']} core{'' if machine['cores'] == 1 else 's'}"
 
 
 def cpu_seconds(process: int) -> float | None:

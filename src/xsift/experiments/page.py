@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from xsift.experiments.exports import as_csv
 from xsift.experiments.looks import Look, looks
+from xsift.experiments.machine import cores_text
 from xsift.experiments.markup import element, prose, text
 from xsift.experiments.measures import Summary, described, titled, unit_of, wall_of
 from xsift.experiments.model import Figure
@@ -73,7 +74,7 @@ def _header(results: Results) -> str:
     machine = run["machine"]
     memory = f", {quantity(machine['memory_bytes'], 'B')}" if machine.get("memory_bytes") else ""
     facts = {
-        "Machine": f"{machine['processor']}, {machine['cores']} cores{memory}",
+        "Machine": f"{machine['processor']}, {cores_text(machine)}{memory}",
         "System": machine["system"],
         "Versions": f"xsift {machine['xsift']}{_commit(machine)}, Python {machine['python']}, "
         f"lxml {machine['lxml']} (libxml2 {machine['libxml2']})",
@@ -113,7 +114,7 @@ def _warning(results: Results) -> str:
         return ""
     said = (
         f"The machine was busy while this was measured: its load was up to {results.load:.1f} on "
-        f"{results.run['machine']['cores']} cores. Times are CPU times, and all series of a point suffered alike, so "
+        f"{cores_text(results.run['machine'])}. Times are CPU times, and all series of a point suffered alike, so "
         "ratios can be trusted more than times."
     )
     return element("div", text(said), kind="left-out")
