@@ -48,8 +48,10 @@ class PlainSituations : public PlainConditions {
 
     NameStep find_step(int32_t name) {
         const Level& level = levels.back();
-        NameStep step{Situations::hash_of_name(level.steps, name), level.situation, name, NONE};
-        if (asks && level.leads_beyond) step.found = situations.find(step.steps, step.from, name, NONE);
+        NameStep step{Situations::FIRST_HASH, level.situation, name, NONE};
+        if (!asks || !level.leads_beyond) return step;
+        step.steps = Situations::hash_of_name(level.steps, name);
+        step.found = situations.find(step.steps, step.from, name, NONE);
         return step;
     }
 
@@ -143,7 +145,7 @@ class PlainSituations : public PlainConditions {
     Before begin_following(int32_t from) {
         if (!asks) return Before{};
         const Before before{levels.back().subjects, taken.accepted.size(), taken.loops_begun.size(), beyond.active.size(),
-                               beyond.loops.size(), inner.size(), conditional.size()};
+                            beyond.loops.size(),    inner.size(),          conditional.size()};
         if (from != Situations::UNKNOWN && !situations.is_full()) mode = KEEPING;
         levels.back().subjects = 0;
         kept_keys.clear();
@@ -162,8 +164,7 @@ class PlainSituations : public PlainConditions {
         level.subjects |= before.subjects;
     }
 
-    int32_t keep_situation(const Before& before, uint64_t steps, int32_t from, int32_t by, int32_t path,
-                           bool leads_on) {
+    int32_t keep_situation(const Before& before, uint64_t steps, int32_t from, int32_t by, int32_t path, bool leads_on) {
         Situation made{};
         std::vector<int32_t>& numbers = situations.numbers;
         made.hash = steps;

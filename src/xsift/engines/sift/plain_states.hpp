@@ -105,6 +105,7 @@ class PlainStates {
         inner.clear();
         conditional.clear();
         put_off.clear();
+        mode = FOLLOWING;  // memory may have run out in the middle of a step
         levels[0] = document_level();
         real = 1;
         ready = 0;
