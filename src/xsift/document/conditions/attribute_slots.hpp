@@ -95,6 +95,8 @@ class AttributeSlots {
         return word;
     }
 
+    // ScannedNames has much the same. As one function for both the compiler makes a vector of the words, and waits for its own
+    // store: a quarter more for every name.
     static Words words_of(const char* name, size_t length, const char* readable) {
         static constexpr unsigned char MASK[32] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                    255, 255, 255, 255, 255, 255, 255, 255};
