@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet
 import pytest
 
+from tests.spark.connect_port import connect_port
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -80,15 +82,16 @@ def test_pipeline(tmp_path: Path) -> None:
     source = EXAMPLES.parent / "src"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])}
     command = [shutil.which("spark-pipelines", path=Path(sys.executable).parent), "run", "--spec", specification]
-    done = subprocess.run(
-        [str(word) for word in command],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+    with connect_port():
+        done = subprocess.run(
+            [str(word) for word in command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     counts = pyarrow.parquet.read_table(tmp_path / "spark-warehouse" / "alerts_by_subscription").to_pylist()
     assert {row["subscription"]: row["count"] for row in counts} == {"alice": 1, "bob": 2, "carol": 3}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 from deltalake import DeltaTable
 
+from tests.spark.connect_port import connect_port
 from tests.spark.data import expected, interests, news
 from xsift.spark import versions_used
 from xsift.tables import SubscriptionTable
@@ -53,7 +54,8 @@ def running(program: str, *arguments: str, log: Path) -> Iterator[subprocess.Pop
 @pytest.mark.parametrize("program", ["connect", "cluster", "archive"])
 def test_program(program: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with running(program, str(tmp_path), log=log) as process:
+    alone = connect_port() if program == "connect" else nullcontext()
+    with alone, running(program, str(tmp_path), log=log) as process:
         process.wait(LIMIT_SECONDS)
         assert "\nok\n" in log.read_text(), log.read_text()[-3000:]
 
