@@ -369,17 +369,28 @@ def test_where_documents_come_again_large_sets_of_branches_are_decided_once() ->
 
 def test_situations_are_forgotten_when_there_is_no_room_and_they_are_not_met() -> None:
     symbols = Symbols()
-    engines = [Sift(remember="never", cache_bytes=20_000), Sift(remember="always")]
-    for text in ("/a[@x]//b[@y]//c", "//b[@x]/c", "/a[@y]/b[.//c]", "//*[@x][@y]//d"):
-        for pattern in patterns(text, symbols):
-            assert len({engine.add(pattern) for engine in engines}) == 1
+    engine = Sift(remember="never", cache_bytes=60_000)
+    names = [f"x{number}" for number in range(10)]
+    keys = [engine.add(p) for name in names for p in patterns(f"/a[@{name}]/b", symbols)]
+
+    def entered(held: list[int], times: int = 1) -> int:
+        """The states that documents with these attributes lead to."""
+        document = Element("a", [names[at] for at in held], [Element("b")]).document(symbols)
+        before = engine.counters()["states entered in them"]
+        for _ in range(times):
+            assert engine.match(document).tolist() == [keys[at] for at in held]
+        return int(engine.counters()["states entered in them"]) - before
+
     rng = random.Random(5)
-    for _ in range(6):
-        documents = [Element("a", ["x"], [_with_attributes(rng, 5)]).document(symbols) for _ in range(40)]
-        for document in documents * 12:
-            plain, remembered = (engine.match(document).tolist() for engine in engines)
-            assert plain == remembered
-    assert engines[0].memory()["run-time marks"] < 5_000_000
+    many = [sorted(rng.sample(range(10), 5)) for _ in range(300)]
+    for held in many * 8:
+        entered(held)
+    last = [0, 1, 2, 3, 4, 5]
+    entered(last, AGAIN)
+    assert entered(last) > 0  # there is no room for it
+    assert engine.memory()["run-time marks"] < 500_000
+    entered(last, 16_384)
+    assert entered(last) == 0  # those before it are not met any more
 
 
 def _with_attributes(rng: random.Random, depth: int) -> Element:

@@ -38,7 +38,8 @@ class BranchSets {
 
     // The set with these members, in the same order, or NONE if it is not known.
     int32_t find(const std::vector<int32_t>& members) {
-        hash = hash_bytes(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int32_t)) >> 1;
+        const size_t bytes = members.size() * sizeof(int32_t);
+        hash = hash_bytes(reinterpret_cast<const char*>(members.data()), bytes, process_salt()) >> 1;
         first = by_hash.get(hash, NONE);
         for (int32_t set = first; set >= 0; set = sets[set].same_hash)
             if (sets[set].members_end - sets[set].members == int64_t(members.size()) &&

@@ -379,7 +379,7 @@ class FlatAutomaton {
             const bool accepts = accepted_by[state].exists(), has_moves = first_of[state] < first_of[state + 1];
             if (accepts && !has_moves && star[state] == NONE && loop[state] == NONE) return accepted_by[state];
             const bool asks = has_moves && moves[first_of[state + 1] - 1].is_condition;
-            const bool is_noted = loop[state] != NONE && is_scoped[state];
+            const bool is_noted = loop[state] != NONE && is_scoped[state];  // that it begins is noted at the element itself
             return Target::state(state, !accepts && !asks && !is_noted);
         }
 

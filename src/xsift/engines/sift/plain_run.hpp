@@ -9,7 +9,8 @@
 // parent, on a stack. The loops of open elements wait for names (waiting_loops.hpp) from when an element is met whose path
 // is not known, and not before.
 //
-// What lies behind a condition is followed apart, in lists of its own, which are mostly short: so an element where
+// What lies behind a condition is followed apart (plain_conditions.hpp), or looked up where documents come again and again
+// (plain_situations.hpp), in lists of its own, which are mostly short: so an element where
 // conditions hold, and all that is below it, has its known path nevertheless. No state is in both, for it is behind a condition,
 // or it is not.
 #pragma once

@@ -86,7 +86,7 @@ class Situations {
 
     static uint64_t hash_of_name(uint64_t before, int32_t name) { return mix64(before + uint32_t(name) + 1) >> 1; }
     static uint64_t hash_of_held(const int32_t* codes, size_t number) {
-        return hash_bytes(reinterpret_cast<const char*>(codes), number * sizeof(int32_t)) >> 1;
+        return hash_bytes(reinterpret_cast<const char*>(codes), number * sizeof(int32_t), process_salt()) >> 1;
     }
     static uint64_t hash_of_conditions(uint64_t before, int32_t path, uint64_t held) {
         return mix64(before ^ mix64(held + uint32_t(path))) >> 1;
