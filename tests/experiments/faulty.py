@@ -99,3 +99,11 @@ class Counted(Reference):
 
     def memory(self) -> dict[str, int]:
         return {"segment table": 100 * self.size, "run-time stack": 10}
+
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
+        self.matched = getattr(self, "matched", 0) + 1
+        return super().match(document)
+
+    def counters(self) -> dict[str, int]:
+        matched = getattr(self, "matched", 0)
+        return {"documents": matched, "matching_nanoseconds": 100 * self.size * matched}

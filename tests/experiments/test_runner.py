@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.conftest import FIGURE, tiny
-from xsift.experiments import runner
+from xsift.experiments import runner, worker
 from xsift.experiments.definition import read
-from xsift.experiments.measures import MEASURES
+from xsift.experiments.measures import MEASURES, numbers
 from xsift.experiments.plan import Point
 from xsift.experiments.results import Results
 from xsift.experiments.runner import Estimate, Progress, run
@@ -272,3 +272,18 @@ def test_a_spoilt_point_is_measured_again(tmp_path: Path) -> None:
 def test_a_small_index_is_built_anew_for_each_round(measured: Measure) -> None:
     results = measured(FIGURE)
     assert len(results.record(results.experiment.figures[0], "Y", 0)["build_seconds"]) == 1 + 3
+
+
+def test_one_that_takes_long_for_its_documents_is_not(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LONG_PASS", 0.0)
+    results = measured(FIGURE)
+    assert len(results.record(results.experiment.figures[0], "Y", 0)["build_seconds"]) == worker.FEW_BUILDS
+
+
+def test_a_counter_that_is_a_time_has_a_number_a_round(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SHORTEST_ROUND", 0.001)  # several passes a round
+    results = measured(with_series("counted", "options = {size = 2}"))
+    (figure,) = results.experiment.figures
+    record = results.record(figure, "other", 0)
+    assert numbers(record, "counter.matching_nanoseconds") == [200.0] * 3
+    assert numbers(record, "counter.documents") == [1.0]

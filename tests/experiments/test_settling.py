@@ -96,11 +96,29 @@ def test_when_time_is_up_it_stays_open(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_who_fails_the_second_time_keeps_its_rounds() -> None:
     one = Measured(
-        "k", {"A": {"match_rounds": [[1.0]], "n": 3}, "B": {"match_rounds": [[2.0]]}}, {}, [], 1.0, 0.5, ""
+        "k",
+        {
+            "A": {"match_rounds": [[1.0]], "n": 3, "counter_rounds": {"t_nanoseconds": [5.0]}},
+            "B": {"match_rounds": [[2.0]]},
+        },
+        {},
+        [],
+        1.0,
+        0.5,
+        "",
     )
-    two = Measured("k", {"A": {"match_rounds": [[3.0]], "n": 3}}, {"B": "it crashed"}, [], 2.0, 0.7, "")
+    two = Measured(
+        "k",
+        {"A": {"match_rounds": [[3.0]], "n": 3, "counter_rounds": {"t_nanoseconds": [7.0]}}},
+        {"B": "it crashed"},
+        [],
+        2.0,
+        0.7,
+        "",
+    )
     both = joined(one, two)
-    assert both.records["A"] == {"match_rounds": [[1.0], [3.0]], "n": 3}
+    times = {"t_nanoseconds": [5.0, 7.0]}
+    assert both.records["A"] == {"match_rounds": [[1.0], [3.0]], "n": 3, "counter_rounds": times}
     assert both.records["B"] == {"match_rounds": [[2.0]]}
     assert (both.failures, both.elapsed_seconds, both.load) == ({}, 3.0, 0.7)
     assert (both.rounds(["A"]), both.rounds(["A", "B"]), both.rounds([])) == (2, 1, 0)

@@ -154,9 +154,14 @@ def numbers(record: Record, name: str) -> list[float]:
     family, _, member = name.partition(".")
     for key, value in record.get(FAMILIES[family][2], {}).items():
         if re.sub(r"\W", "_", key) == member:
-            documents = max(1, record.get("documents", 1)) if family == "counter" else 1
-            return [value / documents]
+            return _counted(record, key, value) if family == "counter" else [value]
     return []
+
+
+def _counted(record: Record, counter: str, value: float) -> list[float]:
+    """A counter's numbers a document: of each round if it is a time, else of the first pass, as all are alike."""
+    rounds: list[float] = record.get("counter_rounds", {}).get(counter, [])
+    return rounds or [value / max(1, record.get("documents", 1))]
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,15 @@ def joined(before: Measured, more: Measured) -> Measured:
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     longer = {
-        key: value + more[key]
+        key: _longer(value, more[key])
         for key, value in before.items()
-        if isinstance(value, list) and key.endswith(("_rounds", "_seconds")) and key in more
+        if key.endswith(("_rounds", "_seconds")) and key in more
     }
     return {**before, **longer}
+
+
+def _longer(before: Any, more: Any) -> Any:
+    """Rounds, or the rounds of each counter that is a time."""
+    if isinstance(before, dict):
+        return {name: rounds + more.get(name, []) for name, rounds in before.items()}
+    return before + more

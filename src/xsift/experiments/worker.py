@@ -35,6 +35,8 @@ MOST_PASSES = 200
 FEW_BUILDS = 3
 LONGEST_REBUILD = 1.0  # seconds; an index that takes longer is built once only
 QUICK_BUILD = 0.1  # seconds; an index that takes no longer is built anew for each round
+LONG_PASS = 1.0  # seconds; an index that takes longer to go through all documents is not: each would be one more pass
+CLOCK = "_nanoseconds"  # how the name of a counter ends that is a time, and so is another one in each round
 PATIENCE = 4.0  # times the limit on CPU time that a worker may take in wall time, as others may have the machine
 SCARCE = 0.04  # share of the machine's memory below which a worker that is still growing is ended
 
@@ -185,6 +187,8 @@ class _Job:
         self.subject: Subject
         self.subjects_before: list[Subject] = []
         self.is_elsewhere = False  # whether the subject works in a process of its own
+        self.pass_seconds = 0.0  # CPU seconds of the first pass through all documents
+        self.passes = 0  # through all documents, in the part that was timed last
         self.resident_before = _resident_bytes()
         self.measured: dict[str, Any] = {
             "build_seconds": [],
@@ -195,6 +199,7 @@ class _Job:
             "parse_cpu_rounds": [],
             "deliver_rounds": [],
             "deliver_cpu_rounds": [],
+            "counter_rounds": {},
         }
 
     def build(self) -> None:
@@ -210,7 +215,9 @@ class _Job:
 
     def answers(self) -> list[Indices]:
         before = self.subject.counters()
+        started = process_time()
         results = [self.subject.match(document) for document in self._documents()]
+        self.pass_seconds = process_time() - started
         after = self.subject.counters()
         resident = None if self.is_elsewhere else _resident_bytes()
         self.measured |= {
@@ -226,16 +233,25 @@ class _Job:
 
     def round(self) -> None:
         self._rebuild()
+        before = self._clocks()
         results = self._time("match", self.subject.match)
+        for name, nanoseconds in self._clocks().items():
+            each = (nanoseconds - before.get(name, 0)) / self.passes / len(results)
+            self.measured["counter_rounds"].setdefault(name, []).append(float(f"{each:.4g}"))
         self._time("deliver", lambda document: self.subject.deliver(results[document]))
         self._time("parse", self.subject.parse)
+
+    def _clocks(self) -> dict[str, int]:
+        """The subject's counters that are times."""
+        return {name: value for name, value in self.subject.counters().items() if name.endswith(CLOCK)}
 
     def _rebuild(self) -> None:
         """Builds a small index anew for each round, in other memory: where it happens to lie must decide no verdict.
 
-        In a large one that evens out by itself.
+        In a large one that evens out by itself, and so it does where a pass through the documents is long.
         """
-        if self.is_elsewhere or min(self.measured["build_cpu_seconds"]) > QUICK_BUILD:
+        long = min(self.measured["build_cpu_seconds"]) > QUICK_BUILD or self.pass_seconds > LONG_PASS
+        if self.is_elsewhere or long:
             return
         self.subjects_before.append(self.subject)  # kept, so that the new one cannot lie where it was
         self.build()
@@ -297,6 +313,7 @@ class _Job:
                 elsewhere += clock.cpu_seconds if clock else 0.0
             passes.append(seconds)
             total += sum(seconds)
+        self.passes = len(passes)
         cpu = (elsewhere or process_time() - cpu) / len(passes) / len(results)
         self.measured[f"{part}_rounds"].append([float(f"{value:.4g}") for value in np.median(passes, axis=0)])
         self.measured[f"{part}_cpu_rounds"].append(float(f"{cpu:.4g}"))
