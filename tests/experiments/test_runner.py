@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.experiments.conftest import FIGURE, tiny
@@ -98,16 +100,32 @@ def test_subscriptions_one_by_one_where_sharing_is_the_point(measured: Measure) 
     assert memory[0] > memory[1]
 
 
+ORDER_DEPENDENT = FIGURE.replace("additions = 0", "drop_order_dependent = true") + (
+    '[[figure.series]]\nlabel = "ordered"\nengine = "reference"\nordered = true\n'
+)
+
+
 def test_order_dependent_subscriptions_can_be_dropped(measured: Measure) -> None:
     """/a[d]/b matches both documents unordered, the first one not in order: b comes before d there."""
-    figure = FIGURE.replace("additions = 0", "drop_order_dependent = true") + (
-        '[[figure.series]]\nlabel = "ordered"\nengine = "reference"\nordered = true\n'
-    )
-    results = measured(figure)
+    results = measured(ORDER_DEPENDENT)
     (shown,) = results.experiment.figures
     assert results.failures(shown) == []
     assert results.record(shown, "R", 0)["subscriptions"] == 2
     assert results.record(shown, "R", 0)["matches"] == results.record(shown, "ordered", 0)["matches"] == [2, 1, 0]
+
+
+def test_a_run_beside_another_takes_from_it_what_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, alone = Store(tmp_path / "one"), Store(tmp_path / "other"), Store(tmp_path / "alone")
+    run(tiny(ORDER_DEPENDENT), one)
+    monkeypatch.setattr(runner, "order_dependent", lambda *answers: np.array([0, 1, 2, 3]))
+    run(tiny(ORDER_DEPENDENT), other, beside=one)
+    run(tiny(ORDER_DEPENDENT), alone)
+
+    def left(store: Store) -> list[int]:
+        results = Results.of(store)
+        return [results.record(results.experiment.figures[0], "R", at).get("subscriptions", 0) for at in (0, 1)]
+
+    assert left(one) == left(other) != left(alone)
 
 
 def test_peers_agree(measured: Measure) -> None:
@@ -240,7 +258,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     store = Store(tmp_path)
     measure = runner.measure
 
-    def interrupted(point: Point, tell: runner.Tell) -> Measured:
+    def interrupted(point: Point, tell: runner.Tell, **known: Any) -> Measured:
         if point.x == 8:
             raise KeyboardInterrupt
         return measure(point, tell)

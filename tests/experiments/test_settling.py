@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +29,26 @@ reason = 'R takes {y("R", last)}.'
 
 
 def rehearsed(
-    monkeypatch: pytest.MonkeyPatch, times: Sequence[float], took: float = 0.001
+    monkeypatch: pytest.MonkeyPatch,
+    times: Sequence[float],
+    took: float = 0.001,
+    drops: Mapping[str, list[int]] | None = None,
 ) -> list[tuple[object, tuple[str, ...], int]]:
-    """Measurements with made-up times: Y takes these, round after round and over and over; R takes a second."""
+    """Measurements with made-up times: Y takes these, round after round and over and over; R, T a second."""
     asked: list[tuple[object, tuple[str, ...], int]] = []
 
-    def measure(point: Point, tell: Any, labels: Sequence[str] = (), rounds: int = 0) -> Measured:
+    def measure(
+        point: Point, tell: Any, labels: Sequence[str] = (), rounds: int = 0, dropped: Any = None
+    ) -> Measured:
         asked.append((point.x, tuple(labels), rounds))
         before = sum(number or 3 for x, _, number in asked[:-1] if x == point.x)
         y = [times[at % len(times)] for at in range(before, before + (rounds or 3))]
         records = {
             label: {f"{part}_cpu_rounds": values for part in ("match", "parse", "deliver")}
             | {f"{part}_rounds": [[value] for value in values] for part in ("match", "parse", "deliver")}
-            for label, values in {"Y": y, "R": [1.0] * len(y)}.items()
+            for label, values in {"Y": y, "R": [1.0] * len(y), "T": [1.0] * len(y)}.items()
         }
-        return Measured(point.key, records, {}, [], took, 1.0, "now")
+        return Measured(point.key, records, {}, [], took, 1.0, "now", drops or {})
 
     monkeypatch.setattr(runner, "measure", measure)
     return asked
@@ -61,6 +66,17 @@ def test_rounds_are_added_until_the_verdict_is_settled(tmp_path: Path, monkeypat
     assert verdict_of(Store(tmp_path)) == (DOES_NOT_HOLD, 7)
     assert asked == [(4, (), 0), (8, (), 0), (4, ("R", "Y"), 4), (8, ("R", "Y"), 4)]
     assert "R takes 1.00 s." in terminal(Results.of(Store(tmp_path)))
+
+
+@pytest.mark.parametrize(("drops", "again"), [({}, ("R", "Y", "T")), ({"a workload": [2]}, ("R", "Y"))])
+def test_where_it_is_known_what_is_dropped_only_the_series_in_question_get_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drops: Mapping[str, list[int]], again: tuple[str, ...]
+) -> None:
+    asked = rehearsed(monkeypatch, [0.8, 1.05, 1.2, *[1.1, 1.11, 1.12] * 40], drops=drops)
+    figure = FIGURE.replace("additions = 0", "drop_order_dependent = true")
+    third = '[[figure.series]]\nlabel = "T"\nengine = "yfilter"\nordered = false\n'
+    run(tiny(figure + third + CLAIM), Store(tmp_path))
+    assert {labels for _, labels, _ in asked[2:]} == {again}
 
 
 def test_what_no_rounds_settle_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

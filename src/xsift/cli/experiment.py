@@ -64,6 +64,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="leave out what does not fit into so many minutes, figures with the fewest verdicts a minute first",
     )
+    running.add_argument(
+        "--beside",
+        type=Path,
+        metavar="DIR",
+        help="another run of the same (what `run` wrote), for what it found out about the workloads: saves time",
+    )
     running.add_argument("--fresh", action="store_true", help="measure again what is already there")
     running.add_argument("--quiet", action="store_true", help="no progress, no tables")
     reporting = actions.add_parser("report", help="the report of a run once more, from what is stored")
@@ -136,6 +142,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 figures=arguments.figures,
                 fresh=arguments.fresh,
                 budget=arguments.budget,
+                beside=_beside(arguments, experiment, len(experiments)),
                 progress=progress,
             )
         except KeyboardInterrupt:
@@ -157,7 +164,20 @@ def _positive(text: str) -> float:
 def _folder(arguments: argparse.Namespace, experiment: Experiment, number: int) -> Path:
     if arguments.output is None:
         return Path("runs") / experiment.name
-    given: Path = arguments.output
+    return _one_of(arguments.output, experiment, number)
+
+
+def _beside(arguments: argparse.Namespace, experiment: Experiment, number: int) -> Store | None:
+    """Where the run beside this one is. Raises ExperimentError if there is none."""
+    if arguments.beside is None:
+        return None
+    store = Store(_one_of(arguments.beside, experiment, number))
+    store.run()
+    return store
+
+
+def _one_of(given: Path, experiment: Experiment, number: int) -> Path:
+    """The folder of an experiment: the one given, or one in it if there are several experiments."""
     return given if number == 1 else given / experiment.name
 
 

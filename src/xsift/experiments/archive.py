@@ -30,7 +30,7 @@ UNREAD = ("label", "engine", "peer", "options", "workload", "ordered", "deduplic
 def packed(results: Results) -> bytes:
     """What is kept of a run: the same bytes for the same numbers."""
     points = {point.key: point for point in results.points.values()}
-    kept = [{**point.__dict__, "records": _records(point)} for point in points.values()]
+    kept = [{**point.__dict__, "records": _records(point), "dropped": {}} for point in points.values()]
     return lzma.compress(json.dumps({"run": results.run, "points": kept}, separators=(",", ":")).encode())
 
 

@@ -68,12 +68,14 @@ def run(
     figures: Sequence[str] = (),
     fresh: bool = False,
     budget: float | None = None,
+    beside: Store | None = None,
     progress: Progress | None = None,
 ) -> ExperimentPlan:
     """Measures all points of an experiment, or of some figures, that the store does not have yet.
 
     With a budget, in minutes, it measures as many figures as fit. Then, until the budget or the experiment's own
-    minutes are used up, it adds rounds where a verdict is not sure.
+    minutes are used up, it adds rounds where a verdict is not sure. What a run beside this one found out about the
+    workloads is taken from there; nothing that was timed is.
     """
     progress = progress or Progress()
     deadline = monotonic() + 60 * (budget or experiment.minutes)
@@ -95,7 +97,8 @@ def run(
             measured = stored.get(point.key)
             if measured is None:
                 progress.point(point, estimate)
-                measured = measure(point, progress.step)
+                known = beside.point(point.key) if beside else None
+                measured = measure(point, progress.step, dropped=known.dropped if known else None)
                 store.put_point(measured)
                 estimate.done(point, measured.elapsed_seconds)
                 stored[point.key] = measured
@@ -124,7 +127,7 @@ def _settle(plan: ExperimentPlan, store: Store, deadline: float, progress: Progr
             if monotonic() + one.seconds < deadline:
                 tried.add((one.point.key, _rounds(one)))
                 progress.settling(one)
-                more = measure(one.point, progress.step, labels=one.labels, rounds=one.rounds)
+                more = measure(one.point, progress.step, one.labels, one.rounds, one.measured.dropped)
                 store.put_point(joined(one.measured, more))
 
 
@@ -166,10 +169,19 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def measure(point: Point, tell: Tell, labels: Sequence[str] = (), rounds: int = 0) -> Measured:
-    """Measures one point: all series, or those of some labels; as many rounds as its figure says, or so many."""
+def measure(
+    point: Point,
+    tell: Tell,
+    labels: Sequence[str] = (),
+    rounds: int = 0,
+    dropped: Mapping[str, list[int]] | None = None,
+) -> Measured:
+    """Measures one point: all series, or those of some labels; as many rounds as its figure says, or so many.
+
+    `dropped` is what is known of it: the subscriptions of its workloads that are left out.
+    """
     started = monotonic()
-    measurement = _Measurement(point, tell, labels, rounds)
+    measurement = _Measurement(point, tell, labels, rounds, dropped or {})
     measurement.go()
     return Measured(
         key=point.key,
@@ -179,18 +191,22 @@ def measure(point: Point, tell: Tell, labels: Sequence[str] = (), rounds: int = 
         elapsed_seconds=round(monotonic() - started, 3),
         load=machine.load(),
         measured_at=_now(),
+        dropped=measurement.dropped,
     )
 
 
 class _Measurement:
     """One point while it is being measured."""
 
-    def __init__(self, point: Point, tell: Tell, labels: Sequence[str], rounds: int) -> None:
+    def __init__(
+        self, point: Point, tell: Tell, labels: Sequence[str], rounds: int, dropped: Mapping[str, list[int]]
+    ) -> None:
         self.point = point
         self.tell = tell
         self.entries = [entry for entry in point.entries if not labels or entry.label in labels]
         self.rounds = rounds or point.figure.repeats
         self.least_rounds = rounds or LEAST_ROUNDS  # whatever time they take
+        self.dropped = dict(dropped)  # workload -> the subscriptions that are left out, where that is known
         self.records: dict[str, dict[str, Any]] = {}
         self.failures: dict[str, str] = {}
         self.made: dict[str, Texts] = {}
@@ -224,7 +240,8 @@ class _Measurement:
         try:
             if key[0] not in self.made and key[0] not in self.impossible:
                 self.tell("making the workload")
-                self.made[key[0]] = texts(entry.workload, self.point.additions)
+                made = texts(entry.workload, self.point.additions)
+                self.made[key[0]] = made.without(self.dropped.get(key[0], ()))
             if key not in self.prepared and key[0] in self.made:
                 self.tell("compiling the subscriptions")
                 self.prepared[key] = prepare(self.made[key[0]], entry.ordered)
@@ -298,7 +315,9 @@ class _Measurement:
         answers: dict[str, dict[bool, tuple[Prepared, Any]]] = {}
         for entry in self.entries:
             workload, ordered = self._key(entry)
-            if (workload, ordered) not in self.prepared or ordered in answers.setdefault(workload, {}):
+            if workload in self.dropped or (workload, ordered) not in self.prepared:
+                continue
+            if ordered in answers.setdefault(workload, {}):
                 continue
             for worker in self._answered(entry):
                 given = self.arbiters[workload, ordered].answers[entry.label]
@@ -308,8 +327,8 @@ class _Measurement:
         for workload, both in answers.items():
             if len(both) < 2:
                 continue
-            dropped = order_dependent(both[False], both[True])
-            self.made[workload] = self.made[workload].without(dropped.tolist())
+            self.dropped[workload] = order_dependent(both[False], both[True]).tolist()
+            self.made[workload] = self.made[workload].without(self.dropped[workload])
             for ordered in both:
                 self.prepared[workload, ordered] = prepare(self.made[workload], ordered)
                 self.arbiters[workload, ordered] = Arbiter(self.prepared[workload, ordered])

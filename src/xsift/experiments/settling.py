@@ -56,8 +56,8 @@ def _may_change(verdict: Verdict) -> bool:
 def _unsettled(point: Point, measured: Measured | None, wanted: set[str]) -> Unsettled | None:
     if measured is None:
         return None
-    if wanted and point.figure.drop_order_dependent:
-        wanted = set(measured.records)  # which subscriptions are dropped depends on all of them
+    if wanted and point.figure.drop_order_dependent and not measured.dropped:
+        wanted = set(measured.records)  # which subscriptions are dropped has to be found out, and depends on all
     labels = tuple(entry.label for entry in point.entries if entry.label in wanted & set(measured.records))
     rounds = measured.rounds(labels)
     more = min(max(rounds, ENOUGH_ROUNDS - rounds), MORE_AT_ONCE, MOST_ROUNDS - rounds)

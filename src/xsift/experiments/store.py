@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Measured:
     elapsed_seconds: float
     load: float  # of the machine, when it was measured
     measured_at: str
+    dropped: Mapping[str, list[int]] = field(default_factory=dict)  # workload -> its subscriptions that were left out
 
     def rounds(self, labels: Collection[str]) -> int:
         """The rounds that each of some series has."""
