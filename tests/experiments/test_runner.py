@@ -114,6 +114,23 @@ def test_order_dependent_subscriptions_can_be_dropped(measured: Measure) -> None
     assert results.record(shown, "R", 0)["matches"] == results.record(shown, "ordered", 0)["matches"] == [2, 1, 0]
 
 
+def test_what_depends_on_the_order_is_found_on_all_documents(measured: Measure) -> None:
+    """Also where a series is asked about the first of them only."""
+    results = measured(ORDER_DEPENDENT.replace("ordered = true", "ordered = true\ndocuments = 1"))
+    (shown,) = results.experiment.figures
+    assert results.failures(shown) == []
+    assert results.record(shown, "R", 0)["subscriptions"] == 2
+
+
+def test_without_what_depends_on_the_order_nothing_is_measured(measured: Measure) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "QUICK", "no-such-engine")
+        results = measured(ORDER_DEPENDENT)
+    (shown,) = results.experiment.figures
+    assert {failure.label for failure in results.failures(shown)} == {"R", "Y", "ordered"}
+    assert "depend on the order" in results.failures(shown)[0].reason
+
+
 def test_a_run_beside_another_takes_from_it_what_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, alone = Store(tmp_path / "one"), Store(tmp_path / "other"), Store(tmp_path / "alone")
     run(tiny(ORDER_DEPENDENT), one)

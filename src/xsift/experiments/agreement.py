@@ -7,7 +7,7 @@ It also goes through a sample of pairs on which all agree, since engines that sh
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -67,11 +67,11 @@ class Arbiter:
 
 
 def order_dependent(
-    unordered: tuple[Prepared, Sequence[Indices]], ordered: tuple[Prepared, Sequence[Indices]]
-) -> np.typing.NDArray[np.int32]:
-    """The subscriptions that some document matches unordered but not ordered."""
-    dropped = [
-        np.setdiff1d(unordered[0].delivered(free), ordered[0].delivered(strict))
-        for free, strict in zip(unordered[1], ordered[1], strict=True)
-    ]
-    return np.unique(np.concatenate(dropped)) if dropped else np.empty(0, dtype=np.int32)
+    unordered: Prepared, ordered: Prepared, answers: Callable[[Prepared], Sequence[Indices]]
+) -> Indices:
+    """The subscriptions that some document matches unordered but not ordered. Only what matches is asked in order."""
+    free = [unordered.delivered(answer) for answer in answers(unordered)]
+    matched = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *free]))
+    few = ordered.only(matched)
+    strict = [matched[few.delivered(answer)] for answer in answers(few)]
+    return np.unique(np.concatenate([np.empty(0, dtype=np.int32), *map(np.setdiff1d, free, strict)]))

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import mean
 from time import monotonic
 from typing import Any
+
+import numpy as np
 
 from xsift.errors import XsiftError
 from xsift.experiments import machine
@@ -28,10 +31,11 @@ from xsift.experiments.plan import Entry, ExperimentPlan, Point, make_plan
 from xsift.experiments.settling import Unsettled, joined, unsettled
 from xsift.experiments.store import Measured, Store
 from xsift.experiments.worker import Failed, SeriesWorker, available_share, give_back_memory
-from xsift.experiments.workloads import Prepared, Texts, prepare, texts
+from xsift.experiments.workloads import Indices, Prepared, Texts, prepare, texts
 
 __all__ = ["Estimate", "Progress", "measure", "run"]
 
+QUICK = "sift"  # the engine that finds out what is left out of a workload
 LIMIT_SECONDS = 180.0  # for each thing a worker is told to do
 CROWDED = 0.25  # share of the machine's memory that must be free for one more worker to be started beside others
 
@@ -218,6 +222,7 @@ class _Measurement:
         waiting = [entry for entry in self.entries if self._prepare(entry)]
         if self.point.figure.drop_order_dependent:
             self._drop_order_dependent()
+            waiting = [entry for entry in waiting if entry.label not in self.failures]
         give_back_memory()
         while waiting:
             workers: list[SeriesWorker] = []
@@ -312,26 +317,37 @@ class _Measurement:
 
     def _drop_order_dependent(self) -> None:
         """Drops the subscriptions whose ordered and unordered answers differ: then all series do the same work."""
-        answers: dict[str, dict[bool, tuple[Prepared, Any]]] = {}
-        for entry in self.entries:
-            workload, ordered = self._key(entry)
-            if workload in self.dropped or (workload, ordered) not in self.prepared:
-                continue
-            if ordered in answers.setdefault(workload, {}):
-                continue
-            for worker in self._answered(entry):
-                given = self.arbiters[workload, ordered].answers[entry.label]
-                answers[workload][ordered] = (self.prepared[workload, ordered], given)
-                worker.close()
-            self.failures.pop(entry.label, None)  # if it fails, it will do so again when it is to be measured
-        for workload, both in answers.items():
+        for workload in [made for made in self.made if made not in self.dropped]:
+            both = [(workload, ordered) for ordered in (False, True) if (workload, ordered) in self.prepared]
             if len(both) < 2:
                 continue
-            self.dropped[workload] = order_dependent(both[False], both[True]).tolist()
-            self.made[workload] = self.made[workload].without(self.dropped[workload])
-            for ordered in both:
-                self.prepared[workload, ordered] = prepare(self.made[workload], ordered)
-                self.arbiters[workload, ordered] = Arbiter(self.prepared[workload, ordered])
+            self.tell("looking for subscriptions that depend on the order")
+            unordered, ordered = (self.prepared[key] for key in both)
+            try:
+                dropped = order_dependent(unordered, ordered, self._quick_answers)
+            except Failed as failure:
+                self._fail_all(workload, f"which subscriptions depend on the order is not known: {failure}")
+                continue
+            self.dropped[workload] = dropped.tolist()
+            kept = np.setdiff1d(np.arange(len(unordered.pattern_of), dtype=np.int32), dropped)
+            for key in both:
+                self.prepared[key] = self.prepared[key].only(kept)
+                self.arbiters[key] = Arbiter(self.prepared[key])
+
+    def _fail_all(self, workload: str, reason: str) -> None:
+        """Notes that no series of a workload can be measured."""
+        self.failures |= {entry.label: reason for entry in self.entries if self._key(entry)[0] == workload}
+
+    def _quick_answers(self, prepared: Prepared) -> list[Indices]:
+        """What the documents match. It is not asked of the series: some of them take a minute for that."""
+        entry = self.entries[0]
+        series = replace(entry.series, engine=QUICK, peer="", deduplicate=True, documents=None)
+        worker = SeriesWorker(replace(entry, series=series, options={}), self.point, prepared, LIMIT_SECONDS)
+        try:
+            worker.build()
+            return worker.answers()
+        finally:
+            worker.close()
 
     def facts(self) -> list[Mapping[str, Any]]:
         """What the workloads of the point are like, as the papers describe theirs."""

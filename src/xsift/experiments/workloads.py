@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from itertools import cycle, islice
 from typing import Any
 
@@ -59,6 +60,7 @@ class Prepared:
     examples: Sequence[str]  # of each pattern: the text of a subscription that has it
     pattern_of: Indices  # of each subscription: its pattern
     further: Sequence[Pattern]  # distinct, and none of them among `patterns`
+    symbols: Symbols  # of the patterns and of the documents' events
     documents: Sequence[RecordedEvents]
     read: Callable[[bytes], RecordedEvents]
     _first: Indices  # the subscriptions of pattern p are _subscribers[_first[p]:_first[p + 1]]
@@ -74,6 +76,14 @@ class Prepared:
             np.arange(total, dtype=np.int32) + np.repeat(starts - ends + lengths, lengths)
         ]
         return delivered
+
+    def only(self, kept: Indices) -> Prepared:
+        """The same with some of the subscriptions, given by their numbers in ascending order."""
+        used, pattern_of = np.unique(self.pattern_of[kept], return_inverse=True)
+        patterns, examples = [self.patterns[one] for one in used], [self.examples[one] for one in used]
+        made = replace(self.texts, subscriptions=[self.texts.subscriptions[one] for one in kept])
+        numbers = pattern_of.astype(np.int32)
+        return _prepared(made, self.ordered, self.symbols, patterns, examples, numbers, self.further)
 
 
 def prepare(made: Texts, ordered: bool) -> Prepared:
@@ -95,11 +105,26 @@ def prepare(made: Texts, ordered: bool) -> Prepared:
         pattern_of[at] = seen[text]
     further = dict.fromkeys(_key(compiler, text, ordered) for text in made.further)
     more = [from_key(key, symbols) for key in further if key not in numbers]
-    read = _reader(symbols, [*patterns, *more])
+    return _prepared(made, ordered, symbols, patterns, examples, pattern_of, more)
+
+
+def _prepared(
+    made: Texts,
+    ordered: bool,
+    symbols: Symbols,
+    patterns: Sequence[Pattern],
+    examples: Sequence[str],
+    pattern_of: Indices,
+    further: Sequence[Pattern],
+) -> Prepared:
+    """Reads the documents for these patterns, and notes who has which."""
+    read = _reader(symbols, [*patterns, *further])
     documents = [read(document) for document in made.documents]
     subscribers = np.argsort(pattern_of, kind="stable").astype(np.int32)
     first = np.concatenate(([0], np.cumsum(np.bincount(pattern_of, minlength=len(patterns))))).astype(np.int32)
-    return Prepared(made, ordered, patterns, examples, pattern_of, more, documents, read, first, subscribers)
+    return Prepared(
+        made, ordered, patterns, examples, pattern_of, further, symbols, documents, read, first, subscribers
+    )
 
 
 def _key(compiler: Compiler, text: str, ordered: bool) -> bytes:
@@ -193,7 +218,14 @@ def _subscriptions(workload: Mapping[str, Any], documents: Sequence[bytes], addi
         return _repeated(table)
     parameters = _parameters("subscriptions", workload)
     parameters = replace(parameters, number=parameters.number + additions)
+    if parameters.selectivity is None:
+        return list(_generated(parameters))
     return list(SubscriptionGenerator(parameters, sample=documents, matcher=_match_counts))
+
+
+@lru_cache(maxsize=2)  # the series of a point differ in documents more often than in subscriptions
+def _generated(parameters: SubscriptionParameters) -> tuple[str, ...]:
+    return tuple(SubscriptionGenerator(parameters))
 
 
 def _repeated(table: Mapping[str, Any]) -> list[str]:
