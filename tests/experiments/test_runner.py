@@ -17,6 +17,7 @@ from xsift.experiments.plan import Point
 from xsift.experiments.results import Results
 from xsift.experiments.runner import Estimate, Progress, run
 from xsift.experiments.store import Measured, Store
+from xsift.experiments.workloads import texts
 
 Measure = Callable[[str], Results]
 
@@ -203,6 +204,13 @@ def test_a_mix_has_equal_parts_of_each(tmp_path: Path) -> None:
     record = results.record(figure, "Y", 0)
     assert (record["documents"], record["subscriptions"]) == (3, 30)
     assert record["additions"] > 0
+
+
+def test_documents_of_a_mix_take_turns() -> None:
+    """A series that is asked about the first few of them is asked about all parts."""
+    parts = [{"documents": {"texts": ["<a/>", "<b/>"]}}, {"documents": {"texts": ["<c/>"]}}]
+    made = texts({"mix": parts, "subscriptions": {"texts": ["/a"]}}, 0)
+    assert made.documents == [b"<a/>", b"<c/>", b"<b/>"]
 
 
 def test_a_share_of_the_documents_can_be_asked_to_match(tmp_path: Path) -> None:

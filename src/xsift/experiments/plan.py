@@ -30,7 +30,7 @@ from xsift.experiments.workloads import check, is_ordered
 
 __all__ = ["Entry", "ExperimentPlan", "Point", "make_plan", "scaled_sizes"]
 
-FORMAT = 2  # of a stored point; another number makes all stored points be measured again
+FORMAT = 3  # of a stored point; another number makes all stored points be measured again
 FEWEST_DOCUMENTS = 5
 MEASURING = 0.5  # share of an experiment's minutes that the first rounds may take; the rest is for making workloads
 # and indexes, and for more rounds where verdicts are open

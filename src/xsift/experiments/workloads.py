@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import cycle, islice
+from itertools import cycle, islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -153,8 +153,9 @@ def texts(workload: Mapping[str, Any], additions: int) -> Texts:
     """The texts that a resolved workload table describes, with so many further subscriptions to add later."""
     if "mix" in workload:
         parts = [texts(part, more) for part, more in _shares(workload, additions)]
+        # In turns: some series are asked about the first documents only, which must be of all parts too.
         return Texts(
-            [document for part in parts for document in part.documents],
+            [document for turn in zip_longest(*(part.documents for part in parts)) for document in turn if document],
             [subscription for part in parts for subscription in part.subscriptions],
             [subscription for part in parts for subscription in part.further],
         )
