@@ -23,6 +23,7 @@ FAULTY = {
     "thrower": ("tests.experiments.faulty", "Thrower"),
     "forgetter": ("tests.experiments.faulty", "Forgetter"),
     "counted": ("tests.experiments.faulty", "Counted"),
+    "learner": ("tests.experiments.faulty", "Learner"),
 }
 
 
@@ -107,3 +108,17 @@ class Counted(Reference):
     def counters(self) -> dict[str, int]:
         matched = getattr(self, "matched", 0)
         return {"documents": matched, "matching_nanoseconds": 100 * self.size * matched}
+
+
+class Learner(Reference):
+    """Has more work with the first nine documents than with those after them."""
+
+    name = "learner"
+    matched = 0
+
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
+        self.matched += 1
+        return super().match(document)
+
+    def counters(self) -> dict[str, int]:
+        return {"learning_nanoseconds": 100 * min(self.matched, 9)}

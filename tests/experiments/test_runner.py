@@ -323,6 +323,28 @@ def test_one_that_takes_long_for_its_documents_is_not(measured: Measure, monkeyp
     assert len(results.record(results.experiment.figures[0], "Y", 0)["build_seconds"]) == worker.FEW_BUILDS
 
 
+def learning(measured: Measure, warm_up: int) -> list[float]:
+    """What an engine that learns from its first three passes still takes for it in each round."""
+    results = measured(with_series("learner").replace("additions = 0", f"warm_up = {warm_up}"))
+    return numbers(results.record(results.experiment.figures[0], "other", 0), "counter.learning_nanoseconds")
+
+
+def test_every_index_is_warmed_up_as_often_as_asked_for(measured: Measure) -> None:
+    assert learning(measured, 2) == [100.0] * 3
+    assert learning(measured, 3) == [0.0] * 3
+
+
+def test_so_is_one_that_is_not_built_anew(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LONG_PASS", 0.0)
+    assert learning(measured, 2) == [100.0, 0.0, 0.0]
+    assert learning(measured, 3) == [0.0] * 3
+
+
+def test_warming_up_ends_when_it_has_taken_long(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LONG_WARM_UP", 0.0)
+    assert learning(measured, 50) == [100.0] * 3
+
+
 def test_a_counter_that_is_a_time_has_a_number_a_round(measured: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "SHORTEST_ROUND", 0.001)  # several passes a round
     results = measured(with_series("counted", "options = {size = 2}"))

@@ -141,7 +141,7 @@ def _measured(table: Table, vary: Vary, looks: dict[str, Any]) -> Figure:
         vary=vary,
         measured_in=looks["id"],
         workload=_workload(table.table("workload")),
-        warm_up=table.at_least(0, "warm_up", int, 1),
+        warm_up=table.at_least(1, "warm_up", int, 1),
         repeats=table.at_least(LEAST_ROUNDS, "repeats", int, 7),
         seconds=table.at_least(0, "seconds", float, 20.0),
         additions=table.at_least(0, "additions", int, 0),

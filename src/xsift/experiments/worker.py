@@ -36,6 +36,7 @@ FEW_BUILDS = 3
 LONGEST_REBUILD = 1.0  # seconds; an index that takes longer is built once only
 QUICK_BUILD = 0.1  # seconds; an index that takes no longer is built anew for each round
 LONG_PASS = 1.0  # seconds; an index that takes longer to go through all documents is not: each would be one more pass
+LONG_WARM_UP = 2.0  # CPU seconds after which warming up ends, however many passes were asked for
 CLOCK = "_nanoseconds"  # how the name of a counter ends that is a time, and so is another one in each round
 PATIENCE = 4.0  # times the limit on CPU time that a worker may take in wall time, as others may have the machine
 SCARCE = 0.04  # share of the machine's memory below which a worker that is still growing is ended
@@ -226,9 +227,7 @@ class _Job:
             "matches": [len(self.subject.deliver(result)) for result in results],
             "resident_bytes": None if resident is None else max(0, resident - (self.resident_before or 0)),
         }
-        for _ in range(self.point.figure.warm_up - 1):
-            for document in self._documents():
-                self.subject.match(document)
+        self._warm_up(self.point.figure.warm_up - 1)
         return [self.subject.answer(result) for result in results]
 
     def round(self) -> None:
@@ -255,8 +254,18 @@ class _Job:
             return
         self.subjects_before.append(self.subject)  # kept, so that the new one cannot lie where it was
         self.build()
-        for document in self._documents():
-            self.subject.match(document)
+        self._warm_up(self.point.figure.warm_up)
+
+    def _warm_up(self, passes: int) -> None:
+        """Goes through the documents so many times, uncounted. What works in a process of its own warms up there."""
+        if self.is_elsewhere:
+            return
+        started = process_time()
+        for _ in range(passes):
+            for document in self._documents():
+                self.subject.match(document)
+            if process_time() - started > LONG_WARM_UP:
+                return
 
     def record(self) -> dict[str, Any]:
         self._measure_additions()
