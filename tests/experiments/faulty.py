@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xsift.document import RecordedEvents
 from xsift.document.events import EventSource
 from xsift.engines.reference import Reference
 from xsift.errors import EngineError
@@ -24,6 +25,8 @@ FAULTY = {
     "forgetter": ("tests.experiments.faulty", "Forgetter"),
     "counted": ("tests.experiments.faulty", "Counted"),
     "learner": ("tests.experiments.faulty", "Learner"),
+    "witness": ("tests.experiments.faulty", "Witness"),
+    "late-liar": ("tests.experiments.faulty", "LateLiar"),
 }
 
 
@@ -122,3 +125,33 @@ class Learner(Reference):
 
     def counters(self) -> dict[str, int]:
         return {"learning_nanoseconds": 100 * min(self.matched, 9)}
+
+
+class Witness(Reference):
+    """Tells how many of the documents it has met before."""
+
+    name = "witness"
+    again = 0
+
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
+        assert isinstance(document, RecordedEvents)
+        met: set[tuple[int, ...]] = self.__dict__.setdefault("met", set())
+        events = tuple(document.events)
+        self.again += events in met
+        met.add(events)
+        return super().match(document)
+
+    def counters(self) -> dict[str, int]:
+        return {"again_nanoseconds": self.again}
+
+
+class LateLiar(Reference):
+    """Is right about its first five documents, and then matches nothing."""
+
+    name = "late-liar"
+    matched = 0
+
+    def match(self, document: EventSource) -> npt.NDArray[np.int32]:
+        self.matched += 1
+        found = super().match(document)
+        return found if self.matched <= 5 else found[:0]

@@ -114,6 +114,45 @@ def test_a_claim_that_was_edited_is_judged_from_what_is_kept(tmp_path: Path) -> 
     assert "There are none" not in page
 
 
+TWO = FIGURE + CLAIMS + (FIGURE + CLAIMS).replace('id = "1"', 'id = "2"').replace("[4, 8]", "[3, 5]")
+
+
+def test_figures_that_were_measured_later_are_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def kept_after(run_name: str, *options: str) -> dict[str, str]:
+        assert main(["experiment", "keep", str(tmp_path / run_name), "--root", str(tmp_path), *options]) == 0
+        claims = json.loads((tmp_path / "results" / "tiny" / "verdicts.json").read_text(encoding="utf-8"))["claims"]
+        return {claim["figure"]: claim["verdict"] for claim in claims if claim["says"] == "There are patterns."}
+
+    (tmp_path / "docs").mkdir()
+    run(tiny(TWO), Store(tmp_path / "first"), figures=["1"])
+    run(tiny(TWO), Store(tmp_path / "second"), figures=["2"])
+    assert main(["experiment", "keep", str(tmp_path / "second"), "--root", str(tmp_path), "--add"]) == 2
+    assert "nothing to add to" in capsys.readouterr().err
+    assert kept_after("first") == {"1": "holds"}
+    assert kept_after("second", "--add") == {"1": "holds", "2": "holds"}
+    numbers = (tmp_path / "results" / "tiny" / "figures.csv").read_text(encoding="utf-8")
+    assert {row["figure"] for row in csv.DictReader(numbers.splitlines())} == {"1", "2"}
+    machine = json.loads((tmp_path / "results" / "tiny" / "machine.json").read_text(encoding="utf-8"))
+    assert [note["figures"] for note in machine["added"]] == [["2"]]
+    assert f"; 2 on {machine['measured']}" in (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert f"; 2 on {machine['measured']}" in (tmp_path / "docs" / "reports" / "tiny.html").read_text(
+        encoding="utf-8"
+    )
+    assert kept_after("second", "--add") == {"1": "holds", "2": "holds"}  # in the place of what was added before
+    machine = json.loads((tmp_path / "results" / "tiny" / "machine.json").read_text(encoding="utf-8"))
+    assert [note["figures"] for note in machine["added"]] == [["2"]]
+    assert kept_after("first") == {"1": "holds"}
+
+
+def test_only_a_run_of_the_same_kind_is_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "docs").mkdir()
+    run(tiny(TWO), Store(tmp_path / "first"), figures=["1"])
+    run(tiny(TWO), Store(tmp_path / "small"), figures=["2"], scale=0.5)
+    assert main(["experiment", "keep", str(tmp_path / "first"), "--root", str(tmp_path)]) == 0
+    assert main(["experiment", "keep", str(tmp_path / "small"), "--root", str(tmp_path), "--add"]) == 2
+    assert "its scale is 0.5, not 1.0" in capsys.readouterr().err
+
+
 def test_a_headline_names_a_figure_of_the_file() -> None:
     with pytest.raises(ExperimentError, match="there is no figure '7'"):
         tiny(FIGURE + HEADLINE.replace('figure = "1"', 'figure = "7"'))

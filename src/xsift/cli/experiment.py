@@ -82,6 +82,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="another run of the same experiment (what `run` or `keep` wrote): where they differ, a verdict is open",
     )
+    keeping.add_argument(
+        "--add", action="store_true", help="add the figures of a run to what is kept, instead of replacing all of it"
+    )
     judging = actions.add_parser("judge", help="what is kept once more, with the claims as they are defined now")
     judging.add_argument("names", nargs="+", metavar="NAME", help="as for `run`; results/NAME is of that experiment")
     comparing = actions.add_parser("compare", help="which verdicts differ between two runs of an experiment")
@@ -189,7 +192,7 @@ def _report(arguments: argparse.Namespace) -> int:
 def _keep(arguments: argparse.Namespace) -> int:
     if arguments.again and len(arguments.folders) > 1:
         raise ExperimentError("one-run", "--again is another run of one experiment", hint="keep the others apart")
-    for path in keep(arguments.folders, arguments.root, arguments.again):
+    for path in keep(arguments.folders, arguments.root, arguments.again, arguments.add):
         print(path)
     return 0
 

@@ -25,7 +25,7 @@ class Arbiter:
 
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
-        self.answers: dict[str, Sequence[Indices]] = {}
+        self.answers: dict[str, dict[int, Indices]] = {}  # label -> document -> the patterns that it matches
 
     def objections(self) -> dict[str, str]:
         """Of each series whose answer is wrong: what is wrong with it."""
@@ -34,7 +34,7 @@ class Arbiter:
             answers = {
                 label: set(answer[document].tolist())
                 for label, answer in self.answers.items()
-                if document < len(answer)  # who is slow is asked of the first few only
+                if document in answer  # who is slow is asked of the first few only, and has fewer rounds
             }
             pairs = self._pairs(document, list(answers.values()))
             if not pairs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -20,7 +20,7 @@ from xsift.experiments.results import Results
 from xsift.experiments.rows import Axis
 from xsift.experiments.store import Measured, Store
 
-__all__ = ["FILE", "Archive", "archive", "packed", "packed_of"]
+__all__ = ["FILE", "Archive", "archive", "packed", "packed_of", "with_figures"]
 
 FILE = "points.json.xz"
 WALL = ("match_rounds", "parse_rounds", "deliver_rounds")
@@ -31,7 +31,50 @@ def packed(results: Results) -> bytes:
     """What is kept of a run: the same bytes for the same numbers."""
     points = {point.key: point for point in results.points.values()}
     kept = [{**point.__dict__, "records": _records(point), "dropped": {}} for point in points.values()]
-    return lzma.compress(json.dumps({"run": results.run, "points": kept}, separators=(",", ":")).encode())
+    return _packed({"run": results.run, "points": kept})
+
+
+def _packed(stored: Mapping[str, Any]) -> bytes:
+    return lzma.compress(json.dumps(stored, separators=(",", ":")).encode())
+
+
+def _unpacked(content: bytes) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(lzma.decompress(content))
+    return stored
+
+
+def with_figures(before: bytes, more: bytes) -> bytes:
+    """What is kept of a run, with the figures of a later one: in the place of its own, or beside them.
+
+    Raises ExperimentError if the two do not go together.
+    """
+    kept, later = _unpacked(before), _unpacked(more)
+    run, added = kept["run"], later["run"]
+    for what in ("experiment", "scale", "missing"):
+        if run[what] != added[what]:
+            hint = "keep it without --add, in the place of what is kept"
+            raise ExperimentError("other-run", f"its {what} is {added[what]!r}, not {run[what]!r}", hint=hint)
+    figures = sorted({point["figure"] for point in added["points"]})
+    points = [point for point in run["points"] if point["figure"] not in figures] + added["points"]
+    keys = {point["key"] for point in points}
+    by_key = {point["key"]: point for point in (*kept["points"], *later["points"]) if point["key"] in keys}
+    left_out = {figure: why for figure, why in run["left_out"].items() if figure not in figures}
+    notes = [*_without(run, figures), _note(added, figures)]
+    joined = {**run, "points": points, "left_out": left_out, "added": notes}
+    return _packed({"run": joined, "points": list(by_key.values())})
+
+
+def _without(run: Mapping[str, Any], figures: Sequence[str]) -> list[dict[str, Any]]:
+    """What was added before, without figures that are replaced."""
+    left = (
+        {**note, "figures": [one for one in note["figures"] if one not in figures]} for note in run.get("added", ())
+    )
+    return [note for note in left if note["figures"]]
+
+
+def _note(run: Mapping[str, Any], figures: Sequence[str]) -> dict[str, Any]:
+    """When some figures were measured, and with which code."""
+    return {"figures": figures, "measured": run["written_at"][:10], "commit": run["machine"].get("commit", "")}
 
 
 def packed_of(folder: Path) -> bytes:
@@ -65,7 +108,7 @@ class Archive:
     """What is kept of a run, with an experiment as it is defined now."""
 
     def __init__(self, content: bytes, experiment: Experiment) -> None:
-        stored = json.loads(lzma.decompress(content))
+        stored = _unpacked(content)
         self.experiment = experiment
         self._run: dict[str, Any] = stored["run"]
         self._points = {point["key"]: Measured(**point) for point in stored["points"]}

@@ -146,6 +146,7 @@ def _measured(table: Table, vary: Vary, looks: dict[str, Any]) -> Figure:
         seconds=table.at_least(0, "seconds", float, 20.0),
         additions=table.at_least(0, "additions", int, 0),
         drop_order_dependent=table.take("drop_order_dependent", bool, False),
+        new_documents=table.take("new_documents", bool, False),
     )
 
 
@@ -303,6 +304,11 @@ def _check_figure(figure: Figure, table: Table) -> None:
         if figure.measured_in == figure.id and not varied and "number" not in stated and "texts" not in stated:
             hint = "it is what --scale multiplies, so presets do not fill it in"
             raise table.error("missing-key", f"workload.{part}.number is missing", hint)
+    if figure.new_documents and figure.drop_order_dependent:
+        hint = "which subscriptions are dropped is found out on the documents before the rounds"
+        raise table.error("bad-value", "'new_documents' does not go with 'drop_order_dependent'", hint)
+    if figure.new_documents and any(series.peer for series in figure.series):
+        raise table.error("bad-value", "'new_documents' is for engines", "leave the peers out")
     needs_additions = {"additions_per_second", "removals_per_second"} & set(figure.all_measures)
     if needs_additions and not figure.additions and figure.measured_in == figure.id:
         raise table.error("missing-key", f"{min(needs_additions)} needs 'additions'")

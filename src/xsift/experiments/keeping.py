@@ -8,8 +8,9 @@
     docs/reports/NAME.html       the report
     docs/papers.md               all papers on a page (papers.py)
 
-`xsift experiment keep runs/NAME` writes them. Single timings stay in the folder of the run. `xsift experiment judge
-NAME` writes them once more from the rounds that are kept, when a claim or a reason was edited.
+`xsift experiment keep runs/NAME` writes them; with `--add`, figures that were measured later join what is kept.
+Single timings stay in the folder of the run. `xsift experiment judge NAME` writes them once more from the rounds that
+are kept, when a claim or a reason was edited.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from xsift.experiments.archive import FILE, Archive, archive, packed, packed_of
+from xsift.experiments.archive import FILE, Archive, archive, packed, packed_of, with_figures
 from xsift.experiments.comparing import states, verdicts_of
+from xsift.experiments.definition import read
 from xsift.experiments.errors import ExperimentError
 from xsift.experiments.exports import as_csv
 from xsift.experiments.model import Experiment, Figure, Headline
@@ -34,20 +36,24 @@ AGAIN_FILE = "again.json.xz"
 __all__ = ["judge", "keep", "write_papers"]
 
 
-def keep(folders: Sequence[Path], root: Path, again: Path | None = None) -> list[Path]:
+def keep(folders: Sequence[Path], root: Path, again: Path | None = None, add: bool = False) -> list[Path]:
     """Writes what is kept of some runs below a repository's root; gives the paths.
 
     `again` is another run of the same experiment. Its verdicts are kept too, also when the first is kept anew.
+    With `add` the figures of a run join those that are kept, instead of taking the place of all of them.
     """
     if not (root / "docs").is_dir():
         raise ExperimentError("no-repository", f"{str(root)!r} has no folder docs", hint="--root: the repository's")
     written = []
     for folder in folders:
         run = Results.of(Store(folder))
-        kept = root / "results" / run.experiment.name
+        experiment = read(run.experiment.text, run.experiment.name)  # with the figures that this run does not have
+        kept = root / "results" / experiment.name
         content, others = packed(run), packed_of(again) if again else _read(kept / AGAIN_FILE)
-        other = _again(kept, again, others, run.experiment)
-        results = _results(Archive(content, run.experiment), other)
+        if add:
+            content = with_figures(_read_kept(kept), content)
+        other = _again(kept, again, others, experiment)
+        results = _results(Archive(content, experiment), other)
         if again and not _compared(results, other):
             raise ExperimentError("other-experiment", f"{str(again)!r} has no claim in common with {str(folder)!r}")
         kept.mkdir(parents=True, exist_ok=True)
@@ -106,6 +112,15 @@ def _again(kept: Path, folder: Path | None, content: bytes, experiment: Experime
     return other
 
 
+def _read_kept(kept: Path) -> bytes:
+    """The rounds that are kept. Raises ExperimentError if there are none."""
+    content = _read(kept / FILE)
+    if not content:
+        hint = "keep it without --add first"
+        raise ExperimentError("not-kept", "there is nothing to add to", place=str(kept / FILE), hint=hint)
+    return content
+
+
 def _read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
@@ -146,6 +161,7 @@ def _machine(results: Results) -> dict[str, Any]:
         "was_busy": results.busy,
         "missing": run.get("missing", {}),
         "left_out": results.figures_left_out(),
+        **({"added": run["added"]} if run.get("added") else {}),
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lxml import etree
 
-__all__ = ["cores_text", "cpu_seconds", "described", "load"]
+__all__ = ["added_text", "cores_text", "cpu_seconds", "described", "load"]
 
 
 def described() -> dict[str, Any]:
@@ -36,6 +36,16 @@ def described() -> dict[str, Any]:
 def cores_text(machine: Mapping[str, Any]) -> str:
     """On how many of its cores a run was, for people."""
     return f"{machine['cores']} core{'' if machine['cores'] == 1 else 's'}"
+
+
+def added_text(run: Mapping[str, Any]) -> str:
+    """Which figures of a run were measured later than the others, for people; "" if none was."""
+    notes = run.get("added", ())
+    return "".join(f"; {', '.join(note['figures'])} on {note['measured']}{_with(note['commit'])}" for note in notes)
+
+
+def _with(commit: str) -> str:
+    return f" with commit {commit}" if commit else ""
 
 
 def cpu_seconds(process: int) -> float | None:

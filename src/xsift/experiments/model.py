@@ -119,6 +119,7 @@ class Figure:
     seconds: float
     additions: int
     drop_order_dependent: bool
+    new_documents: bool  # each round has documents of its own
     note: str
     measured_in: str  # the id of the figure whose measurements it shows; its own id if it has its own
     where: str  # its place in the file, for errors

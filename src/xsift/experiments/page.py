@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from xsift.experiments.exports import as_csv
 from xsift.experiments.looks import Look, looks
-from xsift.experiments.machine import cores_text
+from xsift.experiments.machine import added_text, cores_text
 from xsift.experiments.markup import element, prose, text
 from xsift.experiments.measures import Summary, described, titled, unit_of, wall_of
 from xsift.experiments.model import Figure
@@ -78,7 +78,7 @@ def _header(results: Results) -> str:
         "System": machine["system"],
         "Versions": f"xsift {machine['xsift']}{_commit(machine)}, Python {machine['python']}, "
         f"lxml {machine['lxml']} (libxml2 {machine['libxml2']})",
-        "Measured": f"{run['written_at'][:10]}{'' if run['finished'] else ' (not finished)'}",
+        "Measured": f"{run['written_at'][:10]}{'' if run['finished'] else ' (not finished)'}{added_text(run)}",
         "Scale": "full"
         if results.scale == 1
         else f"{results.scale:g} of the definition's subscriptions and documents",

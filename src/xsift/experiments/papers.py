@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from xsift.experiments.definition import load
-from xsift.experiments.machine import cores_text
+from xsift.experiments.machine import added_text, cores_text
 from xsift.experiments.model import Experiment
 from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN, sure_text
 
@@ -106,7 +106,9 @@ def _when(machine: dict[str, Any]) -> str:
     busy = f", while others used the machine too (load up to {machine['highest_load']:.0f})"
     where = f"{machine['processor']}, {cores_text(machine)}"
     commit = f", commit {machine['commit']}" if machine.get("commit") else ""
-    return f"{machine['measured']} {scale} on {where}{commit}{busy if machine['was_busy'] else ''}"
+    return (
+        f"{machine['measured']} {scale} on {where}{commit}{busy if machine['was_busy'] else ''}{added_text(machine)}"
+    )
 
 
 def _again(kept: dict[str, Any]) -> str:

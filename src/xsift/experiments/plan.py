@@ -87,6 +87,7 @@ class Point:
             "measuring": [self.figure.warm_up, self.additions],
             "drop_order_dependent": self.figure.drop_order_dependent,
             "properties": self.properties,
+            **({"new_documents": True} if self.figure.new_documents else {}),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -198,7 +199,7 @@ def _entry(figure: Figure, series: Series, settings: Mapping[str, Any], scale: f
             options[member] = value
     workload = _scaled(workload, scale)
     try:
-        check(workload)
+        check(workload, new_documents=figure.new_documents)
         ordered = is_ordered(workload) if series.ordered is None else series.ordered
     except XsiftError as error:
         place = f"{figure.where}, workload of series {series.label!r}"

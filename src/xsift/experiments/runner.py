@@ -3,7 +3,8 @@
 For every point: make the workload; start a worker for each series; let it build its index and answer every document;
 compare the answers; then time, in rounds. In a round every series goes through all documents once, one series after
 the other, each round starting with another one, so that whatever slows the machine for a while slows all of them.
-A series whose answer is wrong, that crashes or that takes too long is reported and not timed.
+A series whose answer is wrong, that crashes or that takes too long is reported and not timed. Where each round has
+documents of its own, answers about those are compared after the rounds: before, they would not be new any more.
 
 When all points are there, verdicts that are not sure get more rounds where they help (settling.py), until they are
 settled or the time is up. A budget of minutes says which figures are measured at all (budget.py).
@@ -31,7 +32,7 @@ from xsift.experiments.plan import Entry, ExperimentPlan, Point, make_plan
 from xsift.experiments.settling import Unsettled, joined, unsettled
 from xsift.experiments.store import Measured, Store
 from xsift.experiments.worker import Failed, SeriesWorker, available_share, give_back_memory
-from xsift.experiments.workloads import Indices, Prepared, Texts, prepare, texts
+from xsift.experiments.workloads import Indices, Prepared, Texts, prepare, texts, with_documents
 
 __all__ = ["Estimate", "Progress", "measure", "run"]
 
@@ -210,6 +211,7 @@ class _Measurement:
         self.entries = [entry for entry in point.entries if not labels or entry.label in labels]
         self.rounds = rounds or point.figure.repeats
         self.least_rounds = rounds or LEAST_ROUNDS  # whatever time they take
+        self.shares = 1 + self.rounds if point.figure.new_documents else 1  # of the documents: one a round
         self.dropped = dict(dropped)  # workload -> the subscriptions that are left out, where that is known
         self.records: dict[str, dict[str, Any]] = {}
         self.failures: dict[str, str] = {}
@@ -231,6 +233,8 @@ class _Measurement:
                     workers += self._answered(waiting.pop(0))
                 workers = self._agreeing(workers)
                 self._time(workers)
+                if self.point.figure.new_documents:
+                    workers = self._agreeing_later(workers)
                 self._collect(workers)
             finally:
                 for worker in workers:
@@ -245,7 +249,7 @@ class _Measurement:
         try:
             if key[0] not in self.made and key[0] not in self.impossible:
                 self.tell("making the workload")
-                made = texts(entry.workload, self.point.additions)
+                made = texts(with_documents(entry.workload, self.shares), self.point.additions)
                 self.made[key[0]] = made.without(self.dropped.get(key[0], ()))
             if key not in self.prepared and key[0] in self.made:
                 self.tell("compiling the subscriptions")
@@ -259,7 +263,7 @@ class _Measurement:
 
     def _answered(self, entry: Entry) -> list[SeriesWorker]:
         """A worker that has built its index and answered every document; none if it failed."""
-        worker = SeriesWorker(entry, self.point, self.prepared[self._key(entry)], LIMIT_SECONDS)
+        worker = SeriesWorker(entry, self.point, self.prepared[self._key(entry)], LIMIT_SECONDS, self.shares)
         try:
             self.tell(f"{entry.label}: building")
             worker.build()
@@ -284,6 +288,15 @@ class _Measurement:
             if worker.entry.label in self.failures:
                 worker.close()
         return [worker for worker in workers if worker.entry.label not in self.failures]
+
+    def _agreeing_later(self, workers: list[SeriesWorker]) -> list[SeriesWorker]:
+        """The workers that were also right about the documents of their rounds."""
+        for worker in [worker for worker in workers if worker.entry.label not in self.failures]:
+            try:
+                self.arbiters[self._key(worker.entry)].answers[worker.entry.label] |= worker.later_answers()
+            except Failed as failure:
+                self._fail(worker, str(failure))
+        return self._agreeing(workers)
 
     def _time(self, workers: list[SeriesWorker]) -> None:
         """Rounds, until each series has all of them or has had its share of the point's seconds."""
@@ -345,7 +358,7 @@ class _Measurement:
         worker = SeriesWorker(replace(entry, series=series, options={}), self.point, prepared, LIMIT_SECONDS)
         try:
             worker.build()
-            return worker.answers()
+            return list(worker.answers().values())
         finally:
             worker.close()
 
@@ -356,7 +369,7 @@ class _Measurement:
 
 def _facts(prepared: Prepared, arbiter: Arbiter) -> dict[str, Any]:
     depths, elements = zip(*(_depth_and_elements(document.events) for document in prepared.documents), strict=True)
-    matched = [len(answer) for answers in list(arbiter.answers.values())[:1] for answer in answers]
+    matched = [len(answer) for answers in list(arbiter.answers.values())[:1] for answer in answers.values()]
     return {
         "documents": len(prepared.documents),
         "document_bytes": round(mean(len(document) for document in prepared.texts.documents)),

@@ -49,12 +49,14 @@ class Failed(Exception):
 class SeriesWorker:
     """The parent's side of one worker."""
 
-    def __init__(self, entry: Entry, point: Point, prepared: Prepared, limit_seconds: float) -> None:
+    def __init__(self, entry: Entry, point: Point, prepared: Prepared, limit_seconds: float, shares: int = 1) -> None:
         self.entry = entry
         self.limit_seconds = limit_seconds
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        self._process = context.Process(target=_work, args=(other, self._pipe, entry, point, prepared), daemon=True)
+        self._process = context.Process(
+            target=_work, args=(other, self._pipe, _Job(entry, point, prepared, shares)), daemon=True
+        )
         self._process.start()
         other.close()
 
@@ -62,9 +64,14 @@ class SeriesWorker:
         """Builds the index."""
         self._ask("build")
 
-    def answers(self) -> list[Indices]:
-        """The patterns that each document matches."""
-        answers: list[Indices] = self._ask("answers")
+    def answers(self) -> dict[int, Indices]:
+        """The patterns that each document matches, of those before the rounds."""
+        answers: dict[int, Indices] = self._ask("answers")
+        return answers
+
+    def later_answers(self) -> dict[int, Indices]:
+        """Likewise of the documents that the rounds had for themselves."""
+        answers: dict[int, Indices] = self._ask("later_answers")
         return answers
 
     def round(self) -> float:
@@ -150,16 +157,17 @@ def give_back_memory() -> None:
         return
 
 
-def _work(pipe: Connection, parents: Connection, entry: Entry, point: Point, prepared: Prepared) -> None:
+def _work(pipe: Connection, parents: Connection, job: _Job) -> None:
     """The worker's process: does what it is told until the parent goes away."""
     parents.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     gc.freeze()  # collecting must not touch, and so copy, what was there before
     gc.disable()
-    job = _Job(entry, point, prepared)
+    job.resident_before = _resident_bytes()
     tasks: dict[str, Callable[[], Any]] = {
         "build": job.build,
         "answers": job.answers,
+        "later_answers": job.later_answers,
         "round": job.round,
         "record": job.record,
     }
@@ -181,16 +189,19 @@ def _work(pipe: Connection, parents: Connection, entry: Entry, point: Point, pre
 class _Job:
     """The worker's side: one subject and what was measured of it."""
 
-    def __init__(self, entry: Entry, point: Point, prepared: Prepared) -> None:
+    def __init__(self, entry: Entry, point: Point, prepared: Prepared, shares: int) -> None:
         self.entry = entry
         self.point = point
         self.prepared = prepared
+        self.shares = shares  # of the documents: one for each round and one before them, or a single one for all
+        self.share = 0  # the one that is gone through now
+        self.later: dict[int, Indices] = {}
         self.subject: Subject
         self.subjects_before: list[Subject] = []
         self.is_elsewhere = False  # whether the subject works in a process of its own
         self.pass_seconds = 0.0  # CPU seconds of the first pass through all documents
         self.passes = 0  # through all documents, in the part that was timed last
-        self.resident_before = _resident_bytes()
+        self.resident_before: int | None = None
         self.measured: dict[str, Any] = {
             "build_seconds": [],
             "build_cpu_seconds": [],
@@ -214,29 +225,37 @@ class _Job:
         self.measured["build_cpu_seconds"].append(taken.cpu_seconds)
         self.is_elsewhere = elsewhere is not None
 
-    def answers(self) -> list[Indices]:
+    def answers(self) -> dict[int, Indices]:
         before = self.subject.counters()
         started = process_time()
-        results = [self.subject.match(document) for document in self._documents()]
+        results = {document: self.subject.match(document) for document in self._documents()}
         self.pass_seconds = process_time() - started
         after = self.subject.counters()
         resident = None if self.is_elsewhere else _resident_bytes()
         self.measured |= {
             "counters": {name: value - before.get(name, 0) for name, value in after.items()},
             "memory": self.subject.memory(),
-            "matches": [len(self.subject.deliver(result)) for result in results],
+            "matches": [len(self.subject.deliver(result)) for result in results.values()],
             "resident_bytes": None if resident is None else max(0, resident - (self.resident_before or 0)),
         }
         self._warm_up(self.point.figure.warm_up - 1)
-        return [self.subject.answer(result) for result in results]
+        return {document: self.subject.answer(result) for document, result in results.items()}
+
+    def later_answers(self) -> dict[int, Indices]:
+        return self.later
 
     def round(self) -> None:
+        self.share = 0
         self._rebuild()
+        if self.shares > 1:
+            self.share = 1 + len(self.measured["match_rounds"])
         before = self._clocks()
         results = self._time("match", self.subject.match)
         for name, nanoseconds in self._clocks().items():
             each = (nanoseconds - before.get(name, 0)) / self.passes / len(results)
             self.measured["counter_rounds"].setdefault(name, []).append(float(f"{each:.4g}"))
+        if self.shares > 1:
+            self.later |= {document: self.subject.answer(result) for document, result in results.items()}
         self._time("deliver", lambda document: self.subject.deliver(results[document]))
         self._time("parse", self.subject.parse)
 
@@ -268,6 +287,7 @@ class _Job:
                 return
 
     def record(self) -> dict[str, Any]:
+        self.share = 0
         self._measure_additions()
         properties = {name: self.subject.property(name) for name in self.point.properties}
         self.measured["properties"] = {name: value for name, value in properties.items() if value is not None}
@@ -297,21 +317,23 @@ class _Job:
         return bool(self.prepared.further) and not self.entry.series.peer
 
     def _documents(self) -> range:
-        number = len(self.prepared.documents)
-        return range(min(number, self.entry.series.documents or number))
+        number = len(self.prepared.documents) // self.shares
+        first = self.share * number
+        return range(first, first + min(number, self.entry.series.documents or number))
 
-    def _time(self, part: str, task: Callable[[int], Any]) -> list[Any]:
-        """Notes the wall seconds of each document and the CPU seconds a document; gives the results.
+    def _time(self, part: str, task: Callable[[int], Any]) -> dict[int, Any]:
+        """Notes the wall seconds of each document and the CPU seconds a document; gives the results by document.
 
         Few or small documents are gone through as often as makes a round long enough to be measured; a document's
-        wall time is then the median over those passes.
+        wall time is then the median over those passes. Documents that are to be new are gone through once.
         """
-        results: list[Any] = [None] * len(self._documents())
+        results: dict[int, Any] = {}
         passes: list[list[float]] = []
         total = elsewhere = 0.0
         cpu = process_time()
         shortest = SHORTEST_ROUND if part == "match" else SHORTEST_OTHER
-        while not passes or (total < shortest and len(passes) < MOST_PASSES):
+        most = 1 if part == "match" and self.shares > 1 else MOST_PASSES
+        while not passes or (total < shortest and len(passes) < most):
             seconds = []
             for document in self._documents():
                 started = perf_counter()

@@ -29,8 +29,9 @@ from xsift.workload.subscriptions import SubscriptionGenerator, SubscriptionPara
 from xsift.xpath import Compiler, Pattern, Symbols
 from xsift.xpath.pattern import from_key
 
-__all__ = ["Indices", "Prepared", "Texts", "check", "is_ordered", "prepare", "texts"]
+__all__ = ["Indices", "Prepared", "Texts", "check", "is_ordered", "prepare", "texts", "with_documents"]
 
+FIXED = {"documents": {"texts", "matching_share"}, "subscriptions": {"selectivity"}}  # hang on all documents at once
 MOST_DRAWS = 200  # documents drawn for each one wanted, when a share of them is to match
 
 Indices = npt.NDArray[np.int32]
@@ -167,15 +168,30 @@ def texts(workload: Mapping[str, Any], additions: int) -> Texts:
     return made if share is None else replace(made, documents=_matching(workload, made, share))
 
 
-def check(workload: Mapping[str, Any]) -> None:
-    """Raises if the workload names a preset, a parameter or a DTD that there is not, or a value out of range."""
+def check(workload: Mapping[str, Any], new_documents: bool = False) -> None:
+    """Raises if the workload names a preset, a parameter or a DTD that there is not, or a value out of range.
+
+    Where each round has documents of its own, it also raises if more of them would be another workload.
+    """
     for part, _ in _shares(workload, 0) if "mix" in workload else [(workload, 0)]:
         for kind in ("documents", "subscriptions"):
             table = part.get(kind, {})
+            if new_documents and (fixed := FIXED[kind] & table.keys()):
+                raise ExperimentError("bad-value", f"'new_documents' does not go with '{kind}.{min(fixed)}'")
             if "texts" in table:
                 _repeated(table)
             else:
                 read_dtd(_parameters(kind, part).dtd)
+
+
+def with_documents(workload: Mapping[str, Any], times: int) -> dict[str, Any]:
+    """The workload with so many times its documents."""
+    more = dict(workload)
+    if "number" in workload.get("documents", {}):
+        more["documents"] = {**workload["documents"], "number": times * workload["documents"]["number"]}
+    if "mix" in workload:
+        more["mix"] = [with_documents(part, times) for part in workload["mix"]]
+    return more
 
 
 def is_ordered(workload: Mapping[str, Any]) -> bool:
