@@ -236,6 +236,20 @@ def test_a_file_that_is_not_touched_loads(engine: str, tmp_path: Path) -> None:
         assert np.array_equal(loaded._plan.broad_rows(), matcher._plan.broad_rows())
 
 
+def test_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
+    """A new file takes the place of an old one; of a pipe or a device it would be a loss for everybody."""
+    matcher = xsift.Subscriptions().matcher()
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(OSError, match="it is no file"):
+            matcher.save(name)
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link.xsift").symlink_to("current.xsift")
+    matcher.save(tmp_path / "link.xsift")
+    assert (tmp_path / "link.xsift").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["current.xsift", "link.xsift", "pipe"]
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=0.0)

@@ -34,10 +34,12 @@ Array = npt.NDArray[Any]
 
 
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Writes a file whole or not at all: a reader never sees half of one."""
-    target = Path(path)
+    """Writes a file whole or not at all: a reader never sees half of one. A link stays one, to the new file."""
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+    if target.exists() and not target.is_file():  # a device or a pipe would be gone, for everybody
+        raise OSError(errno.EINVAL, "it is no file", str(target))
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
     try:
         with open(temporary, "xb") as file:
