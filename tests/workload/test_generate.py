@@ -139,6 +139,18 @@ def test_selectivity(tmp_path: Path) -> None:
     assert run("subscriptions", "--number", 20, "--selectivity", 0.2, "--sample", 5, "--output", path) == 0
 
 
+def test_a_sample_from_files(tmp_path: Path) -> None:
+    """Documents are read wherever they are: a file, a compressed one, a folder."""
+    run("documents", "--number", 3, "--output", tmp_path / "news/")
+    first = next((tmp_path / "news").iterdir())
+    (tmp_path / "one.xml.gz").write_bytes(gzip.compress(first.read_bytes()))
+    path, wanted = tmp_path / "alerts.tsv", ["--number", 20, "--selectivity", 0.2, "--sample-from"]
+    for sample in (tmp_path / "news", first, tmp_path / "one.xml.gz"):
+        assert run("subscriptions", "--output", path, *wanted, sample) == 0
+    with pytest.raises(xsift.DocumentError, match="nowhere cannot be read"):
+        run("subscriptions", "--output", path, *wanted, tmp_path / "nowhere")
+
+
 def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("figures", "--like", "bfilter", "xtrie", "--sample", 5) == 0
     out = capsys.readouterr().out

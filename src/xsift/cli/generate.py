@@ -164,20 +164,24 @@ def _subscriptions(arguments: argparse.Namespace) -> None:
 def _sample(arguments: argparse.Namespace, parameters: SubscriptionParameters) -> list[bytes]:
     """The documents that a selectivity is measured with."""
     if arguments.sample_from:
-        from xsift.errors import DocumentError
-        from xsift.sources.documents import read_documents
-
-        found = []
-        for source in read_documents(arguments.sample_from):
-            if isinstance(source, DocumentError):
-                raise source
-            found.append(bytes(source.source))
-        return found
+        return list(_documents_of(arguments.sample_from))
     preset = find_preset(arguments.like).documents if arguments.like else DocumentParameters()
     shared = {name: getattr(parameters, name) for name in _SHARED}
     if arguments.sample < 1:
         raise WorkloadError("parameter-out-of-range", "The sample has no documents", hint="--sample 1 or more")
     return list(islice(DocumentGenerator(replace(preset, number=arguments.sample, **shared)), arguments.sample))
+
+
+def _documents_of(sources: Sequence[str]) -> Iterator[bytes]:
+    """The documents of files, folders, archives and tables."""
+    from xsift.document import Limits
+    from xsift.errors import DocumentError
+    from xsift.sources.documents import read_documents
+
+    for found in read_documents(sources):
+        if isinstance(found, DocumentError):
+            raise found
+        yield bytes(found.loaded(Limits().bytes).source)
 
 
 class _Counting:
