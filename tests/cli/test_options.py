@@ -67,7 +67,10 @@ def test_encoding_reaches(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     command = ["match", "-s", str(folder / "e.tsv"), str(folder / "e.xml")]
     assert main(command) == 3
     assert main([*command, "--encoding", "cp1252"]) == 0
-    assert main([*command, "--encoding", "klingon"]) == 2
+    assert main([*command, "--encoding", "cp1252", "--record", "a"]) == 0
+    for unknown in ("klingon", "undefined", "rot13", "\udcff"):
+        assert main([*command, "--encoding", unknown]) == 2
+        assert main(["explain", *command[1:], "--id", "umlaut", "--encoding", unknown]) == 2
     assert main(["explain", "-s", str(folder / "e.tsv"), "--id", "umlaut", "--encoding", "cp1252", command[-1]]) == 0
 
 

@@ -42,9 +42,16 @@ def test_json_lines_and_nulls(alerts: str) -> None:
     assert done.returncode == 3
 
 
+def test_a_byte_order_mark_does_not_matter(alerts: str) -> None:
+    assert run(alerts, b'\xef\xbb\xbf{"id": "x", "xml": "<title/>"}\n').stdout == b"x\ttitles\n"
+    assert run(alerts, b"\xef\xbb\xbf<title/>").stdout == b"-\ttitles\n"
+
+
 def test_records_of_a_stream(alerts: str) -> None:
     done = run(alerts, b"<d><r><title/></r><r/></d>", "--record", "r")
     assert done.stdout == b"-:3\ttitles\n"
+    done = run(alerts, b"<d><r><title/></r></d>\0<d><r/><r><title/></r></d>", "-0", "--record", "r")
+    assert done.stdout == b"-:1:3\ttitles\n-:2:7\ttitles\n"
 
 
 @pytest.mark.parametrize("options", [[], ["-0"]])

@@ -108,6 +108,24 @@ def test_rows_of_parquet_have_their_own_labels(tmp_path: Path, kind: Any) -> Non
     assert codes(list(read_documents([path]))) == [(str(path), "missing-column")]
 
 
+def test_parquet_files_that_have_no_documents_are_errors(tmp_path: Path) -> None:
+    """Columns of any type, and twice of a name: the files beside them go on."""
+    tables = {
+        "list": pa.table({"xml": [["<a/>"]]}),
+        "map": pa.table({"xml": pa.array([[("a", "b")]], pa.map_(pa.string(), pa.string()))}),
+        "struct": pa.table({"xml": [{"a": "<a/>"}]}),
+        "twice": pa.Table.from_arrays([pa.array(["<a/>"])] * 2, names=["xml", "xml"]),
+        "whole": pa.table({"id": [b"\xffid"], "xml": ["<a/>"]}),
+    }
+    for name, table in tables.items():
+        pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
+    assert codes(list(read_documents([tmp_path]))) == [
+        *[(f"{tmp_path}/{name}.parquet:1", "bad-row") for name in ("list", "map", "struct")],
+        (f"{tmp_path}/twice.parquet", "bad-column"),
+        ("\\xffid", ""),
+    ]
+
+
 def test_folders_take_what_is_xml_and_count_the_rest(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     for name in ("a.xml", "b.nitf", "c.XML", "d", "deep/er/e.xml", "f.XML.gz"):
@@ -264,6 +282,37 @@ def test_records_of_a_file(tmp_path: Path) -> None:
     found = list(read_documents([tmp_path / "d.zip"], record="r"))
     assert [code for _, code in codes(found)] == ["", "", "no-record"]
     assert codes(list(read_documents([tmp_path / "d.xml"], record="q"))) == [(f"{tmp_path}/d.xml", "no-record")]
+
+
+def test_records_of_rows_and_members(tmp_path: Path) -> None:
+    """What holds documents is cut like a file; of what is no such document one error, and the rest goes on."""
+    xml = "<d><r>1</r><r>2</r></d>"
+    rows = [{"id": "x", "xml": xml}, {"id": "y", "xml": "<d/>"}, {"id": "z", "xml": "<r/>"}]
+    (tmp_path / "d.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "d.parquet")
+    for name in ("d.jsonl", "d.parquet"):
+        found = list(read_documents([tmp_path / name], record="r"))
+        assert codes(found) == [("x:3", ""), ("x:11", ""), ("y", "no-record"), ("z:0", "")]
+        assert content(found[1]) == b"<r>2</r>"
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "shift_jis", "utf-8", "utf-16", "utf-16-be"])
+def test_records_in_an_encoding_that_is_given(tmp_path: Path, encoding: str) -> None:
+    """Whatever the file declares, like a document that is not cut."""
+    text = "é" if encoding == "cp1252" else "本"
+    data = f"<?xml version='1.0' encoding='iso-8859-2'?><d><r>{text}</r></d>".encode(encoding)
+    (tmp_path / "d.xml").write_bytes(data)
+    make_zip(tmp_path / "d.zip", {"d.xml": data})
+    for name in ("d.xml", "d.zip"):
+        (found,) = read_documents([tmp_path / name], record="r", encoding=encoding)
+        assert content(found).decode() == f"<r>{text}</r>"
+
+
+def test_the_limit_on_what_records_repeat_reaches(tmp_path: Path) -> None:
+    (tmp_path / "d.xml").write_bytes(b'<d xmlns:n="urn:%s">' % (b"n" * 1000) + b"<r/>" * 9 + b"</d>")
+    strict = Limits(amplification=1, amplification_bytes=5000)
+    found = list(read_documents([tmp_path / "d.xml"], record="r", limits=strict))
+    assert [code for _, code in codes(found)] == [*[""] * 4, "record-amplification"]
 
 
 def test_a_record_that_is_too_long_is_an_error(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ import random
 import pytest
 from lxml import etree
 
+import xsift
 from xsift.document import Limits
 from xsift.errors import DocumentError
+from xsift.sources.record_files import read_records
 from xsift.sources.records import Declarations, _Scope, decoded, read_header, scan_records, split_places
 
 TRICKY = b"""<?xml version="1.0"?>
@@ -134,6 +136,30 @@ def test_encodings(encoding: str) -> None:
     data = f'<?xml version="1.0" encoding="{name}"?><d><r>{letter}</r></d>'.encode(encoding)
     plain = b"".join(decoded(cut(data, 201) if encoding in ("utf-16", "utf-32") else [data]))
     assert [etree.fromstring(xml).text for xml in records(plain, record="r")] == [letter]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data"),
+    [("us-ascii", b"\xe9"), ("windows-1252", b"\x81"), ("shift_jis", b"\x81 ")],
+)
+def test_bytes_that_mean_nothing_break_their_record(encoding: str, data: bytes) -> None:
+    """They are no replacement character, of which nobody wrote any; the other records are whole."""
+    text = b"<?xml version='1.0' encoding='%s'?><d><article>%s</article><article>e</article></d>"
+    broken, whole = read_records(iter([text % (encoding.encode(), data)]), "article")
+    with pytest.raises(DocumentError, match="not well-formed"):
+        xsift.Subscriptions().matcher().match(broken.xml)
+    assert whole.xml == b"<article>e</article>"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "code"),
+    [("iso-8859-77", "unknown-encoding"), ("idna", "unknown-encoding"), ("utf-16", "incorrect-encoding")],
+)
+def test_encodings_that_cannot_be_are_errors(encoding: str, code: str) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding}'?><d><article>e</article></d>"
+    with pytest.raises(DocumentError) as caught:
+        list(read_records(iter([text.encode()]), "article"))
+    assert caught.value.code == code
 
 
 def test_root_is_a_record() -> None:

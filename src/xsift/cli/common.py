@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add_namespace_options",
     "add_subscription_options",
+    "encoding_of",
     "engine_options",
     "limits_of",
     "load_matcher",
@@ -149,6 +150,16 @@ def engine_options(arguments: argparse.Namespace) -> dict[str, Any]:
         else:
             options[name] = int(value) if value.removeprefix("-").isdecimal() else value
     return options
+
+
+def encoding_of(arguments: argparse.Namespace) -> str | None:
+    """The --encoding option, if Python knows it. Whether XML can be in it is seen with each document."""
+    encoding: str | None = arguments.encoding
+    try:
+        "".encode(encoding or "utf-8")
+    except (LookupError, UnicodeError):
+        raise XsiftError("bad-option", f"--encoding {encoding} is not known", hint="e.g. cp1252") from None
+    return encoding
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:

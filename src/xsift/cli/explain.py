@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, load_matcher
+from xsift.cli.common import add_subscription_options, encoding_of, load_matcher
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Matcher
 from xsift.sources.documents import Found, read_documents
@@ -27,13 +27,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explains; returns the exit code."""
+    encoding = encoding_of(arguments)
     matcher = load_matcher(arguments).matcher
     report = matcher.report(arguments.id)
     if arguments.document is None:
         print(report)
         return EXIT_OK
     documents = read_documents(
-        [arguments.document], encoding=arguments.encoding, record=arguments.record, limits=matcher.limits
+        [arguments.document], encoding=encoding, record=arguments.record, limits=matcher.limits
     )
     outcomes = {_explain(matcher, arguments.id, document) for document in documents}
     return EXIT_BROKEN if EXIT_BROKEN in outcomes else min(outcomes, default=EXIT_NOTHING)

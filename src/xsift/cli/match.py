@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 import xsift
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import Loaded, add_subscription_options, load_matcher, plural, positive
+from xsift.cli.common import Loaded, add_subscription_options, encoding_of, load_matcher, plural, positive
 from xsift.cli.output import FORMATS, Result, ResultWriter, open_writer, output_format
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Document
@@ -67,14 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Matches; returns the exit code."""
     started = time.perf_counter()
     format = output_format(arguments.format, arguments.output)
-    _check_encoding(arguments.encoding)
+    encoding = encoding_of(arguments)
     loaded = load_matcher(arguments)
     if arguments.save:
         _save(loaded.matcher, arguments.save)
     ready = time.perf_counter()
     sources = DocumentSources(
         arguments.documents,
-        encoding=arguments.encoding,
+        encoding=encoding,
         record=arguments.record,
         null_separated=arguments.null,
         limits=loaded.matcher.limits,
@@ -88,14 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         outcome.summarise(ready - started, time.perf_counter() - ready)
     return outcome.exit_code()
-
-
-def _check_encoding(encoding: str | None) -> None:
-    """Raises an error if Python does not know the encoding. Whether XML can be in it is seen with each document."""
-    try:
-        "".encode(encoding or "utf-8")
-    except LookupError:
-        raise XsiftError("bad-option", f"--encoding {encoding} is not known", hint="e.g. cp1252") from None
 
 
 def _save(matcher: xsift.Matcher, path: str) -> None:

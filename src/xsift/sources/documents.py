@@ -1,11 +1,13 @@
 """Documents from wherever people have them: files, folders, globs, archives, tables, records of large files, a pipe.
 
-    .xml and any other file     a document; with record= the elements of that name in it, a document each
+    .xml and any other file     a document
     .gz .bz2 .xz .zst           behind any of these: decompressed
     folders, globs              all files in them that are documents or hold some, by their names or beginnings
     .zip .tar (.tar.gz …)       the files in it that are documents
     .jsonl .ndjson .parquet     a document in each row: `xml`, and `id` if you like
     -                           standard input: one document, JSON Lines, or documents with NULs between them
+
+With record= the elements of that name in each of these are a document each.
 
 Nothing disappears: what cannot be read is a DocumentError among the documents, and files that are no documents are
 counted in `passed_over`. Nothing is read whole that can be read in pieces: a large document is a stream that whoever
@@ -14,6 +16,7 @@ matches it reads when it is its turn.
 
 from __future__ import annotations
 
+import codecs
 import glob
 import json
 import os
@@ -39,6 +42,7 @@ Found: TypeAlias = Document | DocumentError
 
 BATCH_BYTES = 64 << 20
 PARQUET_ROWS = 64
+BLANK_BYTES = 1 << 20  # at the beginning of standard input, that are passed over to see what it is
 NAMED_PASSED_OVER = 5  # files that are no documents, of which the names are kept
 LINES = (".jsonl", ".ndjson")
 XML_NAMES = (".xml", ".nitf", ".newsml", ".rss", ".atom", ".rdf", ".svg", ".xhtml", ".ubl", ".xbrl", ".gpx", ".kml")
@@ -57,7 +61,7 @@ class DocumentSources:
     """Reads documents, and keeps count.
 
     encoding        of all documents that are bytes, whatever they declare
-    record          the name of an element: files are cut into these, a document each
+    record          the name of an element: files, members and rows are cut into these, a document each
     null_separated  standard input has documents with a NUL between them
     limits          what a document may cost; of a document that must be held in memory no more is read
     """
@@ -75,7 +79,8 @@ class DocumentSources:
         self._encoding = encoding
         self._record = record
         self._null_separated = null_separated
-        self._most_bytes = (limits or Limits()).bytes
+        self._limits = limits or Limits()
+        self._most_bytes = self._limits.bytes
         # The default is meant for documents that are streamed; of those that are held, memory is the limit.
         self._most_held = DEFAULT_RECORD_LIMIT_BYTES if self._most_bytes == Limits().bytes else self._most_bytes
         self.meter = Meter()
@@ -162,7 +167,7 @@ class DocumentSources:
                 yield from self._lines(chunks_of(file), _label(path))
         elif self._record is not None:
             with open_plain(path, self.meter) as file:
-                yield from self._records(chunks_of(file), _label(path))
+                yield from self._records(chunks_of(file), _label(path), self._encoding)
         elif plain != path.lower():
             opener = lambda: open_plain(path, self.meter)  # noqa: E731
             yield Document(LazyStream(opener), encoding=self._encoding, label=_label(path))
@@ -202,25 +207,32 @@ class DocumentSources:
                 self._pass_over(f"{path}/{member.name}")
             elif self._record is not None:
                 chunks = iter([content]) if isinstance(content, bytes) else chunks_of(content)
-                yield from self._cut_or_error(chunks, label)
+                yield from self._cut_or_error(chunks, label, self._encoding)
             else:
                 yield Document(content, encoding=self._encoding, label=label)
 
-    def _cut_or_error(self, chunks: Iterator[bytes], label: str) -> Iterator[Found | str]:
-        """The records of a member: what is wrong with it does not concern the next one."""
+    def _cut_or_error(self, chunks: Iterator[bytes], label: str, encoding: str | None) -> Iterator[Found]:
+        """The records of a member or a row: what is wrong with it does not concern the next one."""
         try:
-            yield from self._records(chunks, label)
+            yield from self._records(chunks, label, encoding)
         except DocumentError as error:
             error.label = error.label or label
             yield error
-        except OSError as error:
+        except READ_ERRORS as error:
             yield _broken(label, reason_of(error))
 
-    def _records(self, chunks: Iterator[bytes], label: str) -> Iterator[Found]:
+    def _cut(self, found: Found) -> Iterator[Found]:
+        """A row's document; with record= the elements of that name in it."""
+        if self._record is None or isinstance(found, DocumentError):
+            yield found
+        else:
+            yield from self._cut_or_error(iter([bytes(found.source)]), found.label or "", found.encoding)
+
+    def _records(self, chunks: Iterator[bytes], label: str, encoding: str | None) -> Iterator[Found]:
         assert self._record is not None
         found = False
         try:
-            for record in read_records(chunks, self._record, self._most_held):
+            for record in read_records(chunks, self._record, self._most_held, encoding, self._limits):
                 found = True
                 yield Document(record.xml, encoding="utf-8", label=f"{label}:{record.position}")
         except DocumentError as error:
@@ -240,13 +252,13 @@ class DocumentSources:
         first = b""
         for chunk in chunks:
             first += chunk
-            if first.strip() and len(first) >= 4:
+            if (first.strip() and len(first) >= 4) or len(first) > BLANK_BYTES:
                 break
         rest = _chain(first, chunks)
-        if first.lstrip().startswith(b"{"):
+        if first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
             yield from self._lines(rest, "-", waits=True)
         elif self._record is not None:
-            yield from self._records(rest, "-")
+            yield from self._records(rest, "-", self._encoding)
         else:
             yield Document(LazyStream(None, stream, first), encoding=self._encoding, label="-")
 
@@ -261,7 +273,7 @@ class DocumentSources:
             if isinstance(piece, str):
                 yield _too_long(label, self._most_held)
             elif piece.strip():
-                yield Document(piece, encoding=self._encoding, label=label)
+                yield from self._cut(Document(piece, encoding=self._encoding, label=label))
             else:
                 number -= 1  # nothing between two NULs
 
@@ -279,7 +291,7 @@ class DocumentSources:
             if piece is TOO_LONG or isinstance(piece, str):
                 yield _too_long(where, self._most_held)
             elif piece.strip():
-                yield _from_line(piece, where, first=number == 1)
+                yield from self._cut(_from_line(piece, where, first=number == 1))
 
     def _parquet(self, path: str) -> Iterator[Found | str]:
         file = pyarrow.parquet.ParquetFile(path)
@@ -287,20 +299,24 @@ class DocumentSources:
         if "xml" not in columns:
             there = ", ".join(map(repr, columns)) or "none"
             raise DocumentError("missing-column", f"{_label(path)} has no column 'xml'; it has {there}")
+        for name in ("id", "xml"):
+            if columns.count(name) > 1:
+                raise DocumentError("bad-column", f"{_label(path)} has more than one column {name!r}")
         wanted = [name for name in ("id", "xml") if name in columns]
         share = os.path.getsize(path) / max(file.metadata.num_rows, 1)
         number = 0
         for batch in _parquet_batches(path, wanted):
             for row in range(batch.num_rows):
                 number += 1
-                yield _from_row(batch, row, f"{_label(path)}:{number}", self._encoding)
+                yield from self._cut(_from_row(batch, row, f"{_label(path)}:{number}", self._encoding))
             self.meter.done += round(share * batch.num_rows)
 
 
 def _parquet_batches(path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """Rows by the dozen. Documents stay a dictionary if they are one: a few bytes can name the same large document
     again and again."""
-    file = pyarrow.parquet.ParquetFile(path, read_dictionary=["xml"])
+    is_nested = pa.types.is_nested(pyarrow.parquet.read_schema(path).field("xml").type)  # of which there is none
+    file = pyarrow.parquet.ParquetFile(path, read_dictionary=None if is_nested else ["xml"])
     return file.iter_batches(PARQUET_ROWS, columns=columns)  # type: ignore[no-any-return]
 
 
@@ -395,6 +411,8 @@ def _from_line(line: bytes, where: str, first: bool) -> Found:
 
 def _row_label(id: object, where: str) -> str:
     """What a row is called: by its id, or by file and line if it has none."""
+    if isinstance(id, bytes):
+        return id.decode("utf-8", "backslashreplace")
     return where if id is None else str(id).encode("utf-8", "backslashreplace").decode()
 
 

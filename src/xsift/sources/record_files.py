@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from xsift.document import Limits
 from xsift.sources.records import DEFAULT_RECORD_LIMIT_BYTES, Record, decoded, read_header, scan_records
 
 __all__ = ["read_records"]
 
 
 def read_records(
-    chunks: Iterator[bytes], record: str, limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES
+    chunks: Iterator[bytes],
+    record: str,
+    limit_bytes: int = DEFAULT_RECORD_LIMIT_BYTES,
+    encoding: str | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Record]:
-    """The outermost elements of that name, each a document of its own. Raises DocumentError where the file cannot be
-    cut any further."""
-    plain = decoded(chunks)
+    """The outermost elements of that name, each a document of its own. `encoding` is the file's, whatever it
+    declares; `limits` are as in `scan_records`. Raises DocumentError where the file cannot be cut any further."""
+    plain = decoded(chunks, encoding)
     seen: list[bytes] = []
 
     def noted() -> Iterator[bytes]:
@@ -23,6 +28,7 @@ def read_records(
             seen.append(chunk)
             yield chunk
 
-    header = read_header(noted(), record)
+    header = read_header(noted(), record, encoding)
     head = b"".join(seen)
-    yield from scan_records(chain([head[header.end :]], plain), record, header, header.end, limit_bytes)
+    rest = chain([head[header.end :]], plain)
+    yield from scan_records(rest, record, header, header.end, limit_bytes, limits=limits)

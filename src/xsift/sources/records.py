@@ -18,7 +18,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xsift.document import Limits
 from xsift.errors import DocumentError
@@ -40,6 +40,7 @@ ENTITY = re.compile(rb"<!ENTITY\s+([^\s%\"'>]+)\s+(\"[^\"]*\"|'[^']*')\s*>")
 ELEMENT = re.compile(rb"<!ELEMENT[^>\"']*>")  # says what may be where: nothing that a record needs
 REFERENCE = re.compile(rb"&([^\s#;&<]+);")
 SINGLE_BYTE = re.compile(r"(us-)?ascii|utf-?8|iso-?8859-?\d+|latin-?\d|windows-125\d|cp125\d", re.I)
+UTF8 = ("utf-8", "utf8")
 
 Declarations = tuple[tuple[bytes, bytes], ...]
 """Attributes that declare namespaces: names and quoted values."""
@@ -89,25 +90,49 @@ class Header:
         return b"<!DOCTYPE %s [%s]>" % (name, subset) if subset else b""
 
 
-def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def decoded(chunks: Iterable[bytes], encoding: str | None = None) -> Iterator[bytes]:
     """The chunks as UTF-8, if the file begins as UTF-16 or UTF-32, or names an encoding that cannot be cut
-    bytewise."""
+    bytewise. `encoding` is the file's, whatever it begins with and names."""
     remaining = iter(chunks)
     first = next(remaining, b"")
-    encoding = _wide_encoding(first)
-    if encoding is None:
+    wide = _wide_encoding(first, encoding)
+    if wide is None:
         yield first
         yield from remaining
         return
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    text = decoder.decode(first).removeprefix("\ufeff")
+    decoder = codecs.getincrementaldecoder(wide)(UNDECODED)
+    try:
+        text = decoder.decode(first).removeprefix("\ufeff")
+    except UnicodeError:  # it should begin with a byte order mark
+        reason = f"the file does not begin as one in {wide}"
+        raise DocumentError("incorrect-encoding", reason, line=1, column=1) from None
     # What it says of its encoding is no longer true.
-    yield re.sub(r"(<\?xml[^>]*?)encoding\s*=\s*[\"'][^\"']*[\"']", r"\1", text, count=1).encode()
+    yield _utf8(re.sub(r"(<\?xml[^>]*?)encoding\s*=\s*[\"'][^\"']*[\"']", r"\1", text, count=1))
     for chunk in remaining:
-        yield decoder.decode(chunk).encode()
+        yield _utf8(decoder.decode(chunk))
 
 
-def _wide_encoding(first: bytes) -> str | None:
+def _as_no_character(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\udcff", error.end
+
+
+UNDECODED = "xsift-undecoded"
+"""How to decode so that bytes without a meaning stay without one in UTF-8: whoever reads that record finds it broken
+there. A replacement character would be an answer about a text that nobody wrote."""
+codecs.register_error(UNDECODED, _as_no_character)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _wide_encoding(first: bytes, given: str | None) -> str | None:
+    if given is not None and SINGLE_BYTE.fullmatch(given):
+        return None
+    if given is not None and _known(given) != "utf-16":
+        return _known(given)
     for bom, encoding in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")):
         if first.startswith(bom):
             return encoding
@@ -115,6 +140,8 @@ def _wide_encoding(first: bytes) -> str | None:
         return "utf-16"
     if first.startswith((b"<\0", b"\0<")):
         return "utf-16-le" if first[0] else "utf-16-be"
+    if given is not None:
+        return "utf-16"
     declared = DECLARATION.match(first.removeprefix(codecs.BOM_UTF8))
     if declared and SINGLE_BYTE.fullmatch(declared[1].decode()) is None:
         return _known(declared[1].decode())
@@ -123,13 +150,23 @@ def _wide_encoding(first: bytes) -> str | None:
 
 def _known(encoding: str) -> str:
     try:
+        b"<".decode(encoding, UNDECODED)  # some codecs are not of text, and some know only their own error handlers
         return codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise DocumentError("unknown-encoding", f"the encoding {encoding!r} is not known", line=1, column=1) from None
 
 
-def read_header(chunks: Iterable[bytes], record: str) -> Header:
-    """The header of a file, from its first chunks."""
+def read_header(chunks: Iterable[bytes], record: str, encoding: str | None = None) -> Header:
+    """The header of a file, from its first chunks. `encoding` is the file's, whatever it declares."""
+    found = _read_header(chunks, record)
+    if encoding is not None and SINGLE_BYTE.fullmatch(encoding):
+        found = replace(found, encoding=encoding)
+    if found.encoding.lower() not in UTF8:
+        _known(found.encoding)
+    return found
+
+
+def _read_header(chunks: Iterable[bytes], record: str) -> Header:
     head = bytearray()
     tried = 0  # bytes that were looked through in vain: they are looked through again once there are twice as many
     for chunk in chunks:
@@ -390,8 +427,8 @@ class _Finisher:
         self._add(len(missing) + len(doctype), position)
         if missing:
             raw = raw[:cut] + missing + raw[cut:]
-        if self.header.encoding.lower() not in ("utf-8", "utf8"):
-            return (doctype + raw).decode(self.header.encoding, "replace").encode()
+        if self.header.encoding.lower() not in UTF8:
+            return _utf8((doctype + raw).decode(self.header.encoding, UNDECODED))
         return doctype + raw
 
     def _namespaces(self, tag: bytes, scope: Mapping[bytes, bytes]) -> bytes:
