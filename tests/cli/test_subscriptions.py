@@ -56,6 +56,43 @@ def test_add_list_remove(table: str, capsys: Capture) -> None:
     assert out(capsys) == ["carol\t//q"]
 
 
+def test_odd_ids_stay_on_their_line_and_in_their_file(table: str, tmp_path: Path, capsys: Capture) -> None:
+    rows = [("tab\there", "//a"), ("#1", "//b"), ("two\nlines", "//c[. = '\\d']")]
+    SubscriptionTable.create(table).add(rows)
+    assert run("list", table) == 0
+    assert out(capsys) == ["tab\\there\t//a", "#1\t//b", "two\\nlines\t//c[. = '\\d']"]
+    assert run("diff", table, "0") == 0
+    assert len(out(capsys)) == 3
+    for ending in ("csv", "jsonl", "parquet"):
+        assert run("export", table, str(tmp_path / f"x.{ending}")) == 0
+        assert run("import", str(tmp_path / ending), str(tmp_path / f"x.{ending}")) == 0
+        assert [tuple(row.values())[:2] for row in SubscriptionTable(tmp_path / ending).as_of().to_pylist()] == rows
+
+
+def test_what_a_tsv_file_cannot_say_leaves_the_old_one(table: str, tmp_path: Path, capsys: Capture) -> None:
+    SubscriptionTable.create(table).add([("a", "//a"), ("#1", "//b")])
+    (tmp_path / "x.tsv").write_text("as before")
+    assert run("export", table, str(tmp_path / "x.tsv")) == 2
+    assert "subscription '#1' would be a comment there" in capsys.readouterr().err
+    assert (tmp_path / "x.tsv").read_text() == "as before"
+
+
+def test_what_changed_is_told(table: str, capsys: Capture) -> None:
+    assert run("add", table, "a", "//p:a", "--set", "namespaces=p=urn:p", "--set", "owner=me") == 0
+    assert SubscriptionTable(table).as_of()["namespaces"].to_pylist() == [[("p", "urn:p")]]
+    capsys.readouterr()
+    assert run("remove", table, "nobody", "--missing-ok") == 0
+    assert capsys.readouterr().err == "version 1: nothing changed\n"
+    for name in ("id", "xpath", "ordered"):
+        assert run("add", table, "a", "//a", "--set", f"{name}=b") == 2
+    assert run("add", table, "a", "//a", "--set", "namespaces=p") == 2
+    assert SubscriptionTable(table).version() == 1
+    for limit in ("0", "-1", "x"):
+        with pytest.raises(SystemExit) as ended:
+            run("history", table, "--limit", limit)
+        assert ended.value.code == 2
+
+
 def test_remove_reads_ids(table: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     SubscriptionTable.create(table).add([("a", "//a"), ("b c", "//b"), ("d", "//d")])
     monkeypatch.setattr("sys.stdin", io.StringIO("a\nb c\n"))

@@ -122,6 +122,8 @@ def test_namespaces_of_set_and_row(tmp_path: Path) -> None:
     table = SubscriptionTable.create(tmp_path / "table", namespaces={"n": "urn:n"})
     with pytest.raises(xsift.XPathError):
         table.add([("a", "//m:a")])
+    with pytest.raises(xsift.TableError, match="'namespaces' cannot be stored"):
+        table.add([{"id": "a", "xpath": "//m:a", "namespaces": "m=urn:m"}])
     table.add([("a", "//n:a"), {"id": "b", "xpath": "//m:b", "namespaces": {"m": "urn:m"}}])
     assert SubscriptionTable(tmp_path / "table").namespaces == {"n": "urn:n"}
     assert dict(table.as_of().to_pylist()[1]["namespaces"]) == {"m": "urn:m"}

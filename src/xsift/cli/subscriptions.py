@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_errors_option, add_namespace_options, namespaces_of, plural, report_failed
+from xsift.cli.common import add_errors_option, add_namespace_options, namespaces_of, plural, positive, report_failed
 from xsift.errors import SubscriptionError, XPathError, XsiftError
+from xsift.sources.namespaces import namespaces_in_text
 from xsift.sources.subscriptions import read_subscriptions
 from xsift.tables import SubscriptionTable, split_version
 
@@ -28,6 +29,8 @@ exit code: 0 done; 1 there was nothing to list, or nothing is different; 2 wrong
   3 done without the subscriptions that cannot be used; 4 could not be done, and nothing was changed
 """
 TABLE = {"metavar": "TABLE", "help": "a folder or URL"}
+LINE_ENDS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
+"""What cells of a line for people must not have. A backslash stays one: expressions are copied from there."""
 AT = {"metavar": "TABLE[@VERSION]", "help": "a folder or URL, and perhaps a version or time"}
 
 
@@ -66,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             shown.add_argument("--json", action="store_true", help="a JSON object a line")
     history = actions.add_parser("history", help="who changed what, and when; the latest first")
     history.add_argument("table", **TABLE)  # type: ignore[arg-type]
-    history.add_argument("--limit", type=int, metavar="N", help="only the last N changes")
+    history.add_argument("--limit", type=positive, metavar="N", help="only the last N changes")
     history.add_argument("--json", action="store_true", help="a JSON object a line")
     diff = actions.add_parser("diff", help="what is different between two versions")
     diff.add_argument("table", **TABLE)  # type: ignore[arg-type]
@@ -140,26 +143,29 @@ def _version(text: str) -> int | datetime:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    row = {
-        **_pairs(arguments.set, "--set"),
-        "id": arguments.id,
-        "xpath": arguments.xpath,
-        "ordered": arguments.ordered,
-    }
+    others: dict[str, Any] = _pairs(arguments.set, "--set")
+    for name in ("id", "xpath", "ordered"):
+        if name in others:
+            raise XsiftError("bad-option", f"--set {name}=… is no column of your own", hint="see --help")
+    if "namespaces" in others:
+        others["namespaces"] = namespaces_in_text(others["namespaces"])
+    row = {**others, "id": arguments.id, "xpath": arguments.xpath, "ordered": arguments.ordered}
     table = _opened(arguments, create=True)
+    before = table.version()
     table.add([row], if_version=arguments.if_version)
-    return _told(table)
+    return _told(table, before)
 
 
 def _import(arguments: argparse.Namespace) -> int:
     found = read_subscriptions(arguments.file, namespaces=namespaces_of(arguments), all_columns=True)
     rows = found.table.drop_columns(["line"])
     table = _opened(arguments, create=True)
+    before = table.version()
     change = table.replace if arguments.replace else table.add
     if arguments.errors == "collect":
         failed = found.located(change(rows, errors="collect", if_version=arguments.if_version))
         report_failed(failed, arguments.errors)
-        _told(table)
+        _told(table, before)
         return EXIT_BROKEN if failed else EXIT_OK
     try:
         if found.errors:
@@ -172,7 +178,7 @@ def _import(arguments: argparse.Namespace) -> int:
             "nothing was changed",
             hint="mend this row (`xsift check FILE` lists all such), or leave it out with --errors collect",
         ) from error
-    return _told(table)
+    return _told(table, before)
 
 
 def _remove(arguments: argparse.Namespace) -> int:
@@ -180,20 +186,22 @@ def _remove(arguments: argparse.Namespace) -> int:
     ids = list(arguments.ids)
     if ids == ["-"]:
         ids = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
-    version = arguments.if_version
+    before, version = table.version(), arguments.if_version
     if arguments.where:
-        version = table.version() if version is None else version  # what was looked at is what is changed
+        version = before if version is None else version  # what was looked at is what is changed
         found = table.as_of(version, where=_pairs(arguments.where, "--where"))["id"].to_pylist()
         ids = [id for id in found if not ids or id in set(ids)]
     elif not ids:
         raise XsiftError("bad-option", "nothing to remove was named", hint="give ids, or --where COLUMN=VALUE")
     table.remove(ids, missing_ok=arguments.missing_ok, if_version=version)
-    return _told(table)
+    return _told(table, before)
 
 
-def _told(table: SubscriptionTable) -> int:
+def _told(table: SubscriptionTable, before: int) -> int:
     changed = table.history(1)
-    if changed:
+    if table.version() == before:
+        print(f"version {before}: nothing changed", file=sys.stderr)
+    elif changed:
         last = changed[0]
         print(f"version {last.version}: {last.added:,} added, {last.removed:,} removed", file=sys.stderr)
     return EXIT_OK
@@ -218,7 +226,7 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _write_json(rows, sys.stdout)
     else:
-        _write_lines(rows, sys.stdout, header=False)
+        _write_lines(rows, sys.stdout)
     return EXIT_OK if rows.num_rows else EXIT_NOTHING
 
 
@@ -229,11 +237,14 @@ def _export(arguments: argparse.Namespace) -> int:
     elif name.endswith(".parquet"):
         pyarrow.parquet.write_table(rows, name)
     else:
+        if name.endswith(".tsv"):
+            _check_tsv(rows)
         with _text_file(name) as file:
             if name.endswith(".jsonl"):
                 _write_json(rows, file)
             elif name.endswith(".tsv"):
-                _write_lines(rows, file, header=True)
+                file.write("\t".join(_columns(rows)) + "\n")
+                _write_lines(rows, file)
             else:
                 _write_csv(rows, file)
     print(f"{plural(rows.num_rows, 'subscription')} written", file=sys.stderr)
@@ -285,24 +296,33 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _write_lines(rows: pa.Table, file: IO[str], *, header: bool) -> None:
+def _write_lines(rows: pa.Table, file: IO[str], sign: str = "") -> None:
     columns = _columns(rows)
-    if header:
-        file.write("\t".join(columns) + "\n")
+    for row in _records(rows):
+        file.write(sign + "\t".join(cell.translate(LINE_ENDS) for cell in _cells(row, columns)) + "\n")
+
+
+def _check_tsv(rows: pa.Table) -> None:
+    """Raises an error if there is what a line of a TSV file cannot say, before an older file is lost for it."""
+    columns = _columns(rows)
     for row in _records(rows):
         cells = _cells(row, columns)
-        if header and any("\t" in cell or "\n" in cell or "\r" in cell for cell in cells):
-            raise XsiftError(
-                "not-tsv", f"subscription {row['id']!r} has a tab or a line end in it", hint="write .jsonl or .csv"
-            )
-        file.write("\t".join(cells) + "\n")
+        if any("\t" in cell or "\n" in cell or "\r" in cell for cell in cells):
+            reason = "has a tab or a line end in it"
+        elif cells[0].startswith("#"):
+            reason = "would be a comment there"
+        else:
+            continue
+        raise XsiftError("not-tsv", f"subscription {row['id']!r} {reason}", hint="write .jsonl or .csv")
 
 
 def _write_csv(rows: pa.Table, file: IO[str]) -> None:
-    columns, writer = _columns(rows), csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
+    columns = _columns(rows)
+    plain, quoted = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    plain.writerow(columns)
     for row in _records(rows):
-        writer.writerow(_cells(row, columns))
+        cells = _cells(row, columns)
+        (quoted if cells[0].startswith("#") else plain).writerow(cells)  # a line that begins with # is a comment
 
 
 def _history(arguments: argparse.Namespace) -> int:
@@ -322,8 +342,6 @@ def _diff(arguments: argparse.Namespace) -> int:
     until = None if arguments.until is None else _version(arguments.until)
     diff = _opened(arguments).diff(_version(arguments.after), until)
     for sign, rows in (("-", diff.removed), ("+", diff.added), ("~", diff.changed)):
-        columns = _columns(rows)
-        for row in _records(rows):
-            print("\t".join([sign, *_cells(row, columns)]))
+        _write_lines(rows, sys.stdout, f"{sign}\t")
     different = diff.added.num_rows + diff.removed.num_rows + diff.changed.num_rows
     return EXIT_OK if different else EXIT_NOTHING

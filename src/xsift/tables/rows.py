@@ -92,12 +92,12 @@ def _of_rows(rows: Iterable[Any]) -> pa.Table:
 
 
 def _column(name: str, values: list[Any]) -> pa.Array:
-    if name == "namespaces":
-        values = [None if value is None else list(dict(value).items()) for value in values]
     kind = OWN.field(name).type if name in OWN.names else None
     try:
+        if name == "namespaces":
+            values = [None if value is None else list(dict(value).items()) for value in values]
         return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, UnicodeEncodeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
         raise TableError("bad-column", f"the column {name!r} cannot be stored: {error}") from error
 
 
