@@ -155,6 +155,36 @@ def test_a_glob_and_what_is_not_there(tmp_path: Path) -> None:
     assert codes(found) == [(str(tmp_path / "a.xml"), ""), (str(tmp_path / "*.nothing"), "unreadable-file")]
 
 
+def test_globs_take_what_folders_do_and_nothing_twice(tmp_path: Path) -> None:
+    for name in ("a.xml", "in/b.xml", "in/side/c.xml", ".hidden/d.xml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(XML)
+    (tmp_path / "notes.txt").write_text("no XML")
+    (tmp_path / "in" / "page.html").write_bytes(XML)
+    (tmp_path / "in" / "round").symlink_to("..")
+    os.mkfifo(tmp_path / "in" / "pipe.xml")
+    every = [f"{tmp_path}/{name}" for name in ("a.xml", "in/b.xml", "in/side/c.xml")]
+    for pattern in ("**", "**/*", "*", "**/**", "**/*.xml"):
+        sources = DocumentSources([tmp_path / pattern])
+        found = [label for label, _ in codes(list(sources))]
+        assert found == every, pattern
+        assert sources.passed_over == (1 if pattern == "**/*.xml" else 3), pattern
+    assert codes(list(read_documents([tmp_path / "**" / "*.html"]))) == [(f"{tmp_path}/in/page.html", "")]
+    assert codes(list(read_documents([tmp_path / "*.txt"]))) == [(f"{tmp_path}/notes.txt", "")]
+
+
+def test_links_that_lead_nowhere_do_not_end_a_folder(tmp_path: Path) -> None:
+    for name, target in (("around.xml", "around.xml"), ("gone", "nowhere"), ("self", "self")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "z.xml").write_bytes(XML)
+    sources = DocumentSources([tmp_path])
+    around, whole = sources
+    with pytest.raises(DocumentError, match=r"around\.xml cannot be read"):
+        content(around)
+    assert content(whole) == XML
+    assert sources.passed_over == 2
+
+
 def test_names_that_are_no_text_can_be_printed(tmp_path: Path) -> None:
     with open(os.path.join(os.fsencode(tmp_path), b"caf\xe9.xml"), "wb") as file:
         file.write(XML)

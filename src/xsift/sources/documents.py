@@ -17,7 +17,6 @@ matches it reads when it is its turn.
 from __future__ import annotations
 
 import codecs
-import glob
 import json
 import os
 import sys
@@ -32,6 +31,7 @@ from xsift.document import Document, Limits
 from xsift.errors import DocumentError
 from xsift.sources.archives import Member, archive_kind, members_of_tar, members_of_zip
 from xsift.sources.compression import READ_ERRORS, LazyStream, Meter, chunks_of, open_plain, plain_name, reason_of
+from xsift.sources.globs import expanded, is_glob
 from xsift.sources.pieces import TOO_LONG, WAIT, split_stream
 from xsift.sources.record_files import read_records
 from xsift.sources.records import DEFAULT_RECORD_LIMIT_BYTES
@@ -110,7 +110,7 @@ class DocumentSources:
         """The size of all files as they are stored; None if that cannot be known before they are read."""
         total = 0
         for source in self._sources:
-            for path in _expanded(source):
+            for path in expanded(source) if is_glob(source) else [source]:
                 if path == "-" or not os.path.exists(path):
                     return None
                 for name in _files_below(path) if os.path.isdir(path) else [path]:
@@ -123,10 +123,16 @@ class DocumentSources:
 
     def _all(self) -> Iterator[Found | str]:
         for source in self._sources:
+            if not is_glob(source):
+                yield from self._guarded(source)
+                continue
             found = False
-            for path in _expanded(source):
+            for path in expanded(source):
                 found = True
-                yield from self._guarded(path)
+                if os.path.isdir(path) or self._is_document(path, named=not source.endswith("*")):
+                    yield from self._guarded(path)
+                else:
+                    self._pass_over(path)
             if not found:
                 yield _broken(source, "no file matches it")
 
@@ -176,13 +182,13 @@ class DocumentSources:
                 self.meter.done += os.path.getsize(path)
             yield Document(Path(path), encoding=self._encoding, label=_label(path))
 
-    def _is_document(self, path: str) -> bool:
-        """Whether a file in a folder is a document, or holds some."""
+    def _is_document(self, path: str, *, named: bool = False) -> bool:
+        """Whether a file in a folder is a document, or holds some; it is `named` if someone asked for its ending."""
         plain = plain_name(path)
-        if archive_kind(path) or plain.endswith((*LINES, ".parquet")):
-            return True
-        if not os.path.isfile(path):
+        if os.path.exists(path) and not os.path.isfile(path):
             return False  # a pipe or a device: reading it could wait for ever
+        if named or archive_kind(path) or plain.endswith((*LINES, ".parquet")):
+            return True
         try:
             with open_plain(path) as file:
                 return is_xml(plain, file.read(64))
@@ -340,14 +346,6 @@ def _size(found: Found) -> int:
     return BATCH_BYTES
 
 
-def _expanded(source: str) -> Iterator[str]:
-    """The paths that a source stands for, if it is a glob."""
-    if source != "-" and not os.path.exists(source) and glob.has_magic(source):
-        yield from sorted(glob.glob(source, recursive=True))
-    else:
-        yield source
-
-
 def _files_below(folder: str) -> Iterator[str | DocumentError]:
     """The files of a folder and of those in it, by name; what is hidden is left alone. Links to folders are not
     followed: they could lead round in circles."""
@@ -362,7 +360,7 @@ def _files_below(folder: str) -> Iterator[str | DocumentError]:
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from _files_below(entry.path)
-        elif not entry.is_dir():
+        elif not os.path.isdir(entry.path):  # unlike entry.is_dir() it takes links that lead nowhere
             yield entry.path
 
 
