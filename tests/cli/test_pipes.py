@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -70,6 +71,44 @@ def test_results_are_flushed_as_they_come(alerts: str, options: list[str]) -> No
             assert process.stdout.readline() == b"-:%d\ttitles\n" % number
         process.stdin.close()
         assert process.wait(WAIT_SECONDS) == 0
+
+
+def shell(command: str, folder: str) -> subprocess.CompletedProcess[str]:
+    """What a command ends with; its output is buffered, as it is for users."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    xsift = f"{sys.executable} -m xsift.cli"
+    return subprocess.run(
+        ["/bin/bash", "-c", command.replace("xsift ", f"{xsift} ")],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["check alerts.tsv", "match -s alerts.tsv a.xml", "engines", "--version"])
+def test_an_output_that_is_full(alerts: str, command: str) -> None:
+    folder = Path(alerts).parent
+    (folder / "a.xml").write_text("<title/>")
+    done = shell(f"xsift {command} > /dev/full", str(folder))
+    assert done.returncode == 4
+    assert "No space left on device" in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_streams_that_are_closed(alerts: str) -> None:
+    folder = Path(alerts).parent
+    (folder / "a.xml").write_text("<title/>")
+    ended = {"check alerts.tsv | true; exit ${PIPESTATUS[0]}": 0, "match -s alerts.tsv a.xml 2>&-": 0}
+    ended |= {"match -s alerts.tsv a.xml >&-": 4, "match -s alerts.tsv --output x.tsv a.xml >&-": 0}
+    ended |= {"match -s alerts.tsv - <&-": 3}
+    for command, code in ended.items():
+        done = shell(f"xsift {command}", str(folder))
+        assert done.returncode == code, (command, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert "Exception" not in done.stderr
 
 
 def test_a_reader_that_has_enough(alerts: str) -> None:

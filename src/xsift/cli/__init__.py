@@ -70,15 +70,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     _set_streams()
     try:
-        parsed = _parser(given).parse_args(given)
-        return int(importlib.import_module(f"xsift.cli.{parsed.subcommand}").run(parsed))
+        try:
+            parsed = _parser(given).parse_args(given)
+            return int(importlib.import_module(f"xsift.cli.{parsed.subcommand}").run(parsed))
+        finally:
+            sys.stdout.flush()  # what cannot be written is seen here, not when the interpreter ends
     except BrokenPipeError:  # `xsift match … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_OK
     except XsiftError as error:
         print(f"xsift: {error}", file=sys.stderr)
         return EXIT_USAGE if _is_usage(error) else EXIT_FAILED
     except OSError as error:
+        _drop_output()
         name = f"{error.filename}: " if error.filename else ""
         print(f"xsift: {name}{error.strerror or error} [unusable-file]", file=sys.stderr)
         return EXIT_FAILED
@@ -94,8 +98,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
 
 
+def _drop_output() -> None:
+    """Lets go of what standard output does not take: Python would try again at its end, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _set_streams() -> None:
-    """Has results written as UTF-8, and text that cannot be printed shown in some way, whatever the locale is."""
+    """Has results written as UTF-8, and text that cannot be printed shown in some way, whatever the locale is. Of
+    streams that are closed, input is empty, messages are lost, and output cannot be written."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     if isinstance(sys.stderr, io.TextIOWrapper):
