@@ -90,7 +90,7 @@ def test_what_is_no_source(asked: Asked, tmp_path: Path) -> None:
     reader = asked.reader()
     wrong_sources: tuple[Any, ...] = (None, 5, ["<a/>"], memoryview(b"<a/>  ")[::2])
     for source in wrong_sources:
-        with pytest.raises((TypeError, BufferError)):
+        with pytest.raises((TypeError, DocumentError)):
             reader.read(source)
     with pytest.raises(FileNotFoundError):
         reader.read(tmp_path / "missing.xml")
@@ -99,7 +99,7 @@ def test_what_is_no_source(asked: Asked, tmp_path: Path) -> None:
     for wrong in (None, 5):
         file = io.BytesIO()
         file.read = lambda _, wrong=wrong: wrong  # type: ignore[method-assign, misc, assignment]
-        with pytest.raises(TypeError, match=r"read\(\) must return"):
+        with pytest.raises(DocumentError, match=r"read\(\) of the file gave"):
             reader.read(file)
     assert reader.read(b"<b/>").events == [asked.name("b"), -1]
 
@@ -140,7 +140,7 @@ def test_a_reader_cannot_be_entered_twice(asked: Asked) -> None:
             reader.open(b"<b/>")
             return b""
 
-    with pytest.raises(RuntimeError, match="in use"):
+    with pytest.raises(OSError, match="in use"):  # as whatever fails in a read()
         reader.read(Meddling(b"", [1]))
     assert reader.read(b"<b/>").events == [asked.name("b"), -1]
 

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import lzma
 import mmap
 import subprocess
 import sys
@@ -226,6 +227,67 @@ def test_a_missing_file_is_that_documents_error(matcher: xsift.Matcher, tmp_path
         assert "missing.xml" in str(bad.error)
         with pytest.raises(xsift.DocumentError, match=r"missing\.xml cannot be read"):
             it.match(tmp_path / "missing.xml")
+
+
+def cut_off() -> gzip.GzipFile:
+    return gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(b"<a/>" * 999)[:-9]))
+
+
+def damaged() -> lzma.LZMAFile:
+    return lzma.LZMAFile(io.BytesIO(b"what is this?"))
+
+
+def closed_mapping() -> mmap.mmap:
+    mapped = mmap.mmap(-1, 4)
+    mapped.close()
+    return mapped
+
+
+class Failing:
+    """A file whose read() fails, or gives what it must not."""
+
+    def __init__(self, outcome: Any) -> None:
+        self._outcome = outcome
+
+    def read(self, size: int = -1) -> Any:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+# What cannot be read, each made anew for every door, and the code of its error.
+UNREADABLE: dict[str, tuple[Callable[[], Any], str]] = {
+    "gzip, cut off": (cut_off, "unreadable-file"),
+    "xz, damaged": (damaged, "unreadable-file"),
+    "text in another encoding": (lambda: io.TextIOWrapper(io.BytesIO(b"<a>\xff</a>"), "utf-8"), "unreadable-file"),
+    "a closed file": (lambda: Failing(ValueError("I/O operation on closed file")), "unreadable-file"),
+    "a file that fails": (lambda: Failing(RuntimeError()), "unreadable-file"),
+    "a file that has nothing yet": (lambda: Failing(None), "not-a-document"),
+    "a file of numbers": (lambda: Failing(5), "not-a-document"),
+    "no path": (lambda: Path("a\0b.xml"), "unreadable-file"),
+    "a path with half of a surrogate pair": (lambda: Path("\ud800.xml"), "unreadable-file"),
+    "a closed mapping": (closed_mapping, "not-a-document"),
+    "bytes with gaps": (lambda: memoryview(b"<<aa//>>")[::2], "not-a-document"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_what_cannot_be_read_is_an_error_of_that_document_alone(matcher: xsift.Matcher, kind: str) -> None:
+    """Whether subscriptions are evaluated or not, and whatever it is that fails."""
+    make, code = UNREADABLE[kind]
+    exact = xsift.Subscriptions()
+    exact.add("exact", "//p")
+    for it in (exact.matcher(), matcher):
+        calls = (it.match, it.select, it.tuples, lambda source, it=it: it.explain(source, "exact"))
+        for call in calls:
+            with pytest.raises(xsift.DocumentError) as caught:
+                call(make())
+            assert caught.value.code == code
+        for threads in (1, 2):
+            good, bad, again = it.match_many([TEXT, make(), TEXT], threads=threads)
+            assert good.ids == again.ids != []
+            assert bad.error is not None
+            assert bad.error.code == code
 
 
 class Endless:

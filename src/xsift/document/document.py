@@ -10,16 +10,17 @@ Document(data, label="invoice 7")        what errors and results call it
 
 from __future__ import annotations
 
+import io
 import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from xsift.document.encodings import utf8
-from xsift.errors import DocumentError
+from xsift.errors import DocumentError, XsiftError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["Document", "DocumentSource", "Readable"]
+__all__ = ["Document", "DocumentSource", "Readable", "open_path", "read_piece"]
 
 
 class Readable(Protocol):
@@ -76,7 +77,7 @@ class Document:
             return self
         try:
             if isinstance(self.source, os.PathLike):
-                with open(self.source, "rb") as file:
+                with open_path(self.source) as file:
                     data, encoding = _read(file, most_bytes)
             else:
                 data, encoding = _read(self.source, most_bytes)
@@ -98,22 +99,43 @@ def unreadable(document: Document, error: OSError) -> DocumentError:
     return DocumentError("unreadable-file", reason, label=document.label)
 
 
+def open_path(path: os.PathLike[str]) -> io.FileIO:
+    """Opens the file of a document. Raises OSError if that cannot be, also where the path could not be one."""
+    try:
+        return open(path, "rb", buffering=0)
+    except ValueError as error:  # a null character in it, or half of a surrogate pair
+        raise OSError(str(error)) from error
+
+
+def read_piece(file: Readable, size: int) -> Buffer | str:
+    """The next piece of an open file. Raises OSError, whatever it is that fails: it is an error of this document, and
+    those beside it go on."""
+    try:
+        piece = file.read(size)
+    except (OSError, XsiftError, MemoryError):
+        raise
+    except Exception as error:  # what is packed was cut off, text is in another encoding, the file was closed …
+        raise OSError(str(error) or type(error).__name__) from error
+    if not isinstance(piece, str) and not _is_buffer(piece):
+        raise DocumentError(
+            "not-a-document", f"read() of the file gave {type(piece).__name__}", hint="it must give bytes or str"
+        )
+    return piece
+
+
 def _read(file: Readable, most_bytes: int) -> tuple[bytes, str | None]:
     """At most a little more than `most_bytes`; with "utf-8" if the file gave text."""
     pieces: list[bytes] = []
     size = 0
     encoding = None
     while size <= most_bytes:
-        piece = file.read(min(PIECE, most_bytes + 1 - size))
-        if not piece:
-            break
+        piece = read_piece(file, min(PIECE, most_bytes + 1 - size))
         if isinstance(piece, str):
             piece, encoding = utf8(piece), "utf-8"
-        elif not _is_buffer(piece):
-            raise DocumentError(
-                "not-a-document", f"read() of the file gave {type(piece).__name__}", hint="it must give bytes or str"
-            )
-        pieces.append(bytes(piece))
+        piece = bytes(piece)
+        if not piece:
+            break
+        pieces.append(piece)
         size += len(pieces[-1])
     return b"".join(pieces), encoding
 
@@ -137,4 +159,6 @@ def _is_buffer(source: object) -> bool:
         memoryview(source).release()  # type: ignore[arg-type]
     except TypeError:
         return False
+    except ValueError:  # it was one, and is closed: who reads it says so
+        return True
     return True

@@ -49,10 +49,12 @@ from xsift.document.scanner.scanner cimport (
 )
 from xsift.native.types cimport int32_t, int64_t, uint64_t
 
+from xsift.document.document import open_path, read_piece
 from xsift.document.encodings import character_table, proper_name, utf8
 from xsift.document.faults import document_error
 from xsift.document.open_elements import MOST_BYTES, name_open_element
 from xsift.document.limits import Limits
+from xsift.errors import DocumentError
 
 cdef extern from "handover.hpp":
     pass
@@ -203,12 +205,16 @@ cdef class Reader(EventSource):
             source = utf8(source)
             self.encoding = b"UTF-8"
         if PyObject_CheckBuffer(source):
-            PyObject_GetBuffer(source, &self.view, PyBUF_SIMPLE)
+            try:
+                PyObject_GetBuffer(source, &self.view, PyBUF_SIMPLE)
+            except (BufferError, ValueError) as error:  # it is closed, or its bytes do not lie together
+                raise DocumentError("not-a-document", f"the bytes of this {type(source).__name__} cannot be read: {error}",
+                                    hint="give bytes(…) of it") from error
             self.has_view = True
             self.data = <const char*>self.view.buf
             self.length = self.view.len
         elif isinstance(source, os.PathLike):
-            self.source = open(source, "rb", buffering=0)
+            self.source = open_path(source)
             self.owns_source = True
         elif hasattr(source, "read"):
             self.source = source
@@ -627,13 +633,11 @@ cdef class Reader(EventSource):
         return 0
 
     def _read_piece(self):
-        piece = self.source.read(SLICE)
+        piece = read_piece(self.source, SLICE)
         if isinstance(piece, str):
             self.encoding = b"UTF-8"
             self.encoding_name = self.encoding
             return utf8(piece)
-        if piece is None or not PyObject_CheckBuffer(piece):
-            raise TypeError(f"read() must return bytes or str, not {type(piece).__name__}")
         return bytes(piece)
 
     cdef int _refuse(self) except -1 nogil:
