@@ -88,6 +88,10 @@ def ordered_recursive(size: int) -> tuple[int, Callable[[], str]]:
     return _call("select", b"<r>" + xml + b"</r>", "//a[.//b]//c", ordered=True)
 
 
+def leaves(size: int) -> tuple[int, Callable[[], str]]:
+    return _call("select", b"<a>" + b"x<!--c-->" * (25_000 * size) + b"</a>", "//text()", "//comment()")
+
+
 def explained(size: int) -> tuple[int, Callable[[], str]]:
     matcher = _matcher("//zz" + "//a" * 32)
     xml = b"<a>" * (250 * size) + b"</a>" * (250 * size)
@@ -184,6 +188,7 @@ CASES: dict[str, Case] = {
     "select, 900 inequalities": many_predicates,
     "ordered select, //a[b]/c": ordered_twig,
     "ordered select, //a[.//b]//c, recursive": ordered_recursive,
+    "select, texts and comments of one element": leaves,
     "explain, //zz and //a × 32": explained,
     "tuples, //a × 4": tuples,
     "names, all different": many_names,

@@ -100,6 +100,18 @@ def test_paths_are_bounded() -> None:
         matcher.explain(xml, "s0")
 
 
+def test_an_element_of_very_many_texts() -> None:
+    """Telling which of its texts, comments and instructions each is takes one pass, not one for each of them."""
+    number = 100_000
+    xml = b"<a>" + b"x<!--c--><?p?>" * number + b"<?q?></a>"
+    selected = matcher_of("//text()", "//a/comment()", "//processing-instruction()").select(xml)
+    texts, comments, instructions = ([node.path for node in selected[f"s{i}"]] for i in range(3))
+    assert texts == [f"/a/text()[{i}]" for i in range(1, number + 1)]
+    assert comments == [f"/a/comment()[{i}]" for i in range(1, number + 1)]
+    paths = [f"/a/processing-instruction('p')[{i}]" for i in range(1, number + 1)]
+    assert instructions == [*paths, "/a/processing-instruction('q')"]
+
+
 def test_results_of_all_subscriptions_are_bounded_together() -> None:
     matcher = matcher_of(*["//a"] * 10, result_bytes=100_000)
     failures: dict[str, XsiftError] = {}

@@ -14,8 +14,9 @@ cdef class RowEvaluator:
     cdef object source             # the bytes of the document at hand, and
     cdef bytes encoding            # what their encoding is, if they do not say it; or None
     cdef bint is_built             # whether `tree` is its tree
+    cdef vector[int32_t] leaf_places  # by node of `tree`: its place among its like, ALONE, or UNKNOWN; empty until asked
 
     cdef int32_t root_of(self, int32_t row) except -1
     cdef int build(self, bint namespaces) except -1
     cdef bint _prepare(self, vector[int32_t]* rows, vector[int32_t]* roots, dict failures) except -1
-    cdef bint _is_like(self, int32_t other, int32_t node) noexcept
+    cdef int number_leaves(self, int32_t parent) except -1 nogil

@@ -7,6 +7,7 @@ What goes wrong with one row is an error of that row.
 
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from libcpp.algorithm cimport lower_bound
+from libcpp.unordered_map cimport unordered_map
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from xsift.evaluation.evaluator import over_budget
 
 from xsift.document.nodes.node_tree cimport Nodes, NodeKind, string_view
 from xsift.evaluation.evaluator cimport HOLDS, OVER_BUDGET
+from xsift.native.types cimport uint32_t, uint64_t
 
 cdef enum:
     UNKNOWN = -1
+    ALONE = 0   # the only text, comment or processing instruction of its kind in an element
     FAILED = 3  # beside the outcomes of an evaluation
 
 
@@ -39,6 +42,7 @@ cdef class RowEvaluator:
     def end(self):
         """Lets go of the document."""
         self.source = None
+        vector[int32_t]().swap(self.leaf_places)
         self.is_built = False
 
     cdef int32_t root_of(self, int32_t row) except -1:
@@ -64,6 +68,7 @@ cdef class RowEvaluator:
         if self.is_built and (self.tree.nodes.has_namespaces or not namespaces):
             return 0
         self.is_built = False
+        self.leaf_places.clear()
         if self.encoding is not None:
             encoding = self.encoding
         PyObject_GetBuffer(self.source, &view, PyBUF_SIMPLE)
@@ -175,28 +180,37 @@ cdef class RowEvaluator:
     def _leaf(self, int32_t node):
         """A text, comment or processing instruction among its like."""
         cdef Nodes* nodes = self.tree.nodes
-        cdef int32_t end = nodes.lasts[nodes.parents[node]]
-        cdef int32_t other = nodes.befores[node]
-        cdef int place = 1
-        cdef bint alone = True
-        while other >= 0:
-            if self._is_like(other, node):
-                place += 1
-                alone = False
-            other = nodes.befores[other]
-        other = nodes.lasts[node] + 1
-        while alone and other <= end:
-            alone = not self._is_like(other, node)
-            other = nodes.lasts[other] + 1
+        if self.leaf_places.empty():
+            self.leaf_places.assign(nodes.size(), UNKNOWN)
+        if self.leaf_places[node] == UNKNOWN:
+            self.number_leaves(nodes.parents[node])
         if nodes.kinds[node] == NodeKind.INSTRUCTION:
             test = f"processing-instruction('{_text(nodes.local_name(nodes.names[node]))}')"
         else:
             test = "text()" if nodes.kinds[node] == NodeKind.TEXT else "comment()"
-        return f"/{test}" if alone else f"/{test}[{place}]"
+        return f"/{test}[{self.leaf_places[node]}]" if self.leaf_places[node] else f"/{test}"
 
-    cdef bint _is_like(self, int32_t other, int32_t node) noexcept:
-        return self.tree.nodes.kinds[other] == self.tree.nodes.kinds[node] \
-            and self.tree.nodes.names[other] == self.tree.nodes.names[node]
+    cdef int number_leaves(self, int32_t parent) except -1 nogil:
+        """Numbers the texts, comments and processing instructions of an element, all at once: there may be very many."""
+        cdef Nodes* nodes = self.tree.nodes
+        cdef unordered_map[uint64_t, int32_t] found
+        cdef int32_t child = nodes.firsts[parent]
+        while 0 <= child <= nodes.lasts[parent]:
+            if nodes.kinds[child] != NodeKind.ELEMENT:
+                found[_likeness(nodes, child)] += 1
+                self.leaf_places[child] = found[_likeness(nodes, child)]
+            child = nodes.lasts[child] + 1
+        child = nodes.firsts[parent]
+        while 0 <= child <= nodes.lasts[parent]:
+            if nodes.kinds[child] != NodeKind.ELEMENT and found[_likeness(nodes, child)] == 1:
+                self.leaf_places[child] = ALONE
+            child = nodes.lasts[child] + 1
+        return 0
+
+
+cdef inline uint64_t _likeness(Nodes* nodes, int32_t node) noexcept nogil:
+    """What nodes that are alike have in common: their kind, and the target of processing instructions."""
+    return <uint64_t>nodes.kinds[node] << 32 | <uint32_t>nodes.names[node]
 
 
 cdef str _text(string_view text):
