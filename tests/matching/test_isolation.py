@@ -177,6 +177,65 @@ def test_rows_that_are_none_are_errors_with_their_number() -> None:
         subscriptions.add(7, "//a")  # type: ignore[arg-type]
 
 
+# Three rows of which the second cannot be used, and the code of its error.
+MIXED: dict[str, tuple[Any, str]] = {
+    "no expression": ([("a", "//a"), ("b", None), ("c", "//c")], "bad-row"),
+    "no row": ([("a", "//a"), "b", ("c", "//c")], "bad-row"),
+    "an id with half of a surrogate pair": ([("a", "//a"), ("\ud800", "//b"), ("c", "//c")], "bad-id"),
+    "an expression with half of one": ([("a", "//a"), ("b", "//\ud800"), ("c", "//c")], "bad-encoding"),
+    "an expression that is none": ([("a", "//a"), ("b", "//"), ("c", "//c")], "step-missing"),
+    "a null": (pa.table({"id": ["a", None, "c"], "xpath": ["//a", "//b", "//c"]}), "missing-value"),
+    "a prefix for nothing": (
+        pa.table(
+            {
+                "id": ["a", "b", "c"],
+                "xpath": ["//a", "//b", "//c"],
+                "namespaces": pa.array([None, [("p", "")], None], pa.map_(pa.string(), pa.string())),
+            }
+        ),
+        "bad-namespace",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_a_row_that_cannot_be_used_is_one_error(kind: str) -> None:
+    """All others are added, or, if it is raised, all before it."""
+    rows, code = MIXED[kind]
+    subscriptions = xsift.Subscriptions()
+    ((_, error),) = subscriptions.add_many(rows, errors="collect")
+    assert (error.code, error.row) == (code, 1)
+    assert list(subscriptions) == ["a", "c"]
+    subscriptions = xsift.Subscriptions()
+    with pytest.raises(xsift.XsiftError) as caught:
+        subscriptions.add_many(rows)
+    assert (caught.value.code, caught.value.row) == (code, 1)
+    assert list(subscriptions) == ["a"]
+
+
+def test_the_first_error_is_raised_and_all_are_told_in_their_order() -> None:
+    table = pa.table({"id": ["a", "b", None, "d"], "xpath": ["//a", "//", "//c", "//"]})
+    with pytest.raises(xsift.XPathError, match="'b'"):
+        xsift.Subscriptions().add_many(table)
+    failed = xsift.Subscriptions().add_many(table, errors="collect")
+    assert [(id, error.row) for id, error in failed] == [("b", 1), ("row 3", 2), ("d", 3)]
+
+
+def test_columns_of_other_types() -> None:
+    for column in (pa.array([None]), pa.array([0]), pa.array(["false"])):
+        subscriptions = xsift.Subscriptions()
+        assert subscriptions.add_many(pa.table({"id": ["a"], "xpath": ["//a"], "ordered": column})) == []
+        assert subscriptions.table()["ordered"].to_pylist() == [False]
+    wrong = {"ordered": ["perhaps"], "namespaces": ["n=urn:n"], "id": [["a"]], "xpath": pa.array([b"//\xff"])}
+    for name, values in wrong.items():
+        table = pa.table({"id": ["a"], "xpath": ["//a"]} | {name: values})
+        with pytest.raises(xsift.SubscriptionError, match=f"{name}.*bad-column"):
+            xsift.Subscriptions().add_many(table)
+    twice = pa.table([["a"], ["b"], ["//a"]], names=["id", "id", "xpath"])
+    with pytest.raises(xsift.SubscriptionError, match="several columns 'id'"):
+        xsift.Subscriptions().add_many(twice)
+
+
 def test_ids_are_bounded() -> None:
     subscriptions = xsift.Subscriptions()
     subscriptions.add("é" * 2048, "//a")

@@ -10,6 +10,8 @@ from xsift.xpath.compiler import Compiler
 from xsift.xpath.meaning import Meaning
 from xsift.xpath.symbols import Symbols
 
+def utf8(text: str, what: str) -> bytes: ...
+
 class Rows:
     most_id_string_bytes: int
     @property

@@ -66,8 +66,8 @@ cdef class Rows:
     def add(self, str id, str text, Compiler compiler not None, *, bint ordered=False, int32_t mapping=0,
             bint refuse_residuals=False):
         """Adds a subscription. Raises SubscriptionError if the id cannot be used, XPathError if the text cannot."""
-        cdef bytes key = _utf8(id, "id")
-        cdef bytes encoded = _utf8(text, "expression")
+        cdef bytes key = utf8(id, "id")
+        cdef bytes encoded = utf8(text, "expression")
         try:
             self.append(key, len(key), encoded, len(encoded), compiler, ordered, mapping, refuse_residuals)
         except XPathError as error:
@@ -448,7 +448,8 @@ def _check(arrays):
         raise ValueError("rows.alternative_selects has a value that cannot be")
 
 
-cdef bytes _utf8(str text, str what):
+cpdef bytes utf8(str text, str what):
+    """An id or an expression as UTF-8. Raises SubscriptionError or XPathError if it has half of a surrogate pair."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -26,7 +26,7 @@ from xsift.matching.explanation import report_row
 from xsift.matching.matcher import Matcher, restored_symbols, saved_symbols
 from xsift.matching.options import Residuals
 from xsift.matching.results import SubscriptionReport
-from xsift.matching.rows import Rows
+from xsift.matching.rows import Rows, utf8
 from xsift.matching.segments import Segments, choose_engine
 from xsift.xpath.compiler import Compiler
 from xsift.xpath.symbols import Symbols
@@ -35,7 +35,11 @@ __all__ = ["Subscriptions"]
 
 Errors = Literal["raise", "collect"]
 Failed = list[tuple[str, XsiftError]]
+Unusable = dict[int, XsiftError]
+"""By number, why rows cannot be used."""
 NAMESPACES_TYPE = pa.map_(pa.string(), pa.string())
+COLUMNS = {"id": pa.large_string(), "xpath": pa.large_string(), "ordered": pa.bool_()}
+"""What `add_many` looks at in a table, beside namespaces."""
 
 
 class Subscriptions:
@@ -105,56 +109,67 @@ class Subscriptions:
         """
         if errors not in get_args(Errors):
             raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
-        table = rows if isinstance(rows, pa.Table) else _table_of(rows)
-        for column in ("id", "xpath"):
-            if column not in table.column_names:
-                there = ", ".join(map(repr, table.column_names))
-                raise SubscriptionError(
-                    "missing-column", f"the table has no column {column!r}", hint=f"it has {there}"
-                )
+        table, unusable = (rows, {}) if isinstance(rows, pa.Table) else _table_of(rows)
+        table = _with_types(table)
         failed: Failed = []
         number = 0
         with self._lock:
             for batch in table.to_batches():
-                failed += self._add_batch(batch, number, errors == "collect")
+                failed += self._add_batch(batch, number, errors == "collect", unusable)
                 number += batch.num_rows
         return failed
 
-    def _add_batch(self, batch: pa.RecordBatch, first: int, collect: bool) -> Failed:
+    def _add_batch(self, batch: pa.RecordBatch, first: int, collect: bool, known: Unusable) -> Failed:
         """The rows of a batch, one run of equal namespaces after the other. An error has the number of its row."""
         numbers = np.arange(first, first + batch.num_rows)
         mappings, unusable = self._mappings_of(batch)
         missing = _missing_values(batch)
-        unusable |= {
-            row: SubscriptionError("missing-value", f"row {first + row + 1} has no id or no xpath")
-            for row in np.flatnonzero(missing).tolist()
-        }
+        for row in np.flatnonzero(missing).tolist():
+            unusable[row] = known.get(first + row) or SubscriptionError(
+                "missing-value", f"row {first + row + 1} has no id or no xpath"
+            )
         failed: Failed = []
-        for row, error in sorted(unusable.items()):
-            if not collect:
-                raise error
-            error.row = first + row
+        for row, reason in unusable.items():
+            reason.row = first + row
             name = f"row {first + row + 1}" if missing[row] else str(batch["id"][row].as_py())
-            failed.append((name, error))
-        if unusable:
+            failed.append((name, reason))
+        refused: XsiftError | None = None
+        if unusable and not collect:  # the rows before it stay
+            end = min(unusable)
+            refused = unusable[end]
+            batch, numbers, mappings = batch.slice(0, end), numbers[:end], mappings[:end]
+        elif unusable:
             usable = np.ones(batch.num_rows, dtype=bool)
             usable[list(unusable)] = False
             batch, numbers, mappings = batch.filter(pa.array(usable)), numbers[usable], mappings[usable]
-        ids, texts = (batch[column].cast(pa.large_string()) for column in ("id", "xpath"))
+        failed += self._add_usable(batch, numbers, mappings, collect)
+        if refused is not None:
+            raise refused
+        return sorted(failed, key=lambda pair: pair[1].row or 0)
+
+    def _add_usable(
+        self, batch: pa.RecordBatch, numbers: npt.NDArray[np.int64], mappings: npt.NDArray[np.int64], collect: bool
+    ) -> Failed:
+        """Rows that have all that they need. `numbers` are their places in what was given."""
+        failed: Failed = []
         ordered = _ordered_flags(batch)
         for begin, end in _runs(mappings):
-            refused = self._rows.add_arrow(
-                ids.slice(begin, end - begin),
-                texts.slice(begin, end - begin),
-                ordered[begin:end],
-                self._compilers[mappings[begin]],
-                mapping=int(mappings[begin]),
-                collect=collect,
-                refuse_residuals=self._refuse_residuals,
-            )
-            for _, error in refused:
-                assert error.row is not None
-                error.row = int(numbers[begin + error.row])
+            try:
+                refused = self._rows.add_arrow(
+                    batch["id"].slice(begin, end - begin),
+                    batch["xpath"].slice(begin, end - begin),
+                    ordered[begin:end],
+                    self._compilers[mappings[begin]],
+                    mapping=int(mappings[begin]),
+                    collect=collect,
+                    refuse_residuals=self._refuse_residuals,
+                )
+            except XsiftError as error:
+                error.row = int(numbers[begin + (error.row or 0)])
+                raise
+            for _, reason in refused:
+                assert reason.row is not None
+                reason.row = int(numbers[begin + reason.row])
             failed += refused
         return failed
 
@@ -334,9 +349,13 @@ class Subscriptions:
 ORDERED = 4  # RowFlag in rows.pxd
 
 
-def _table_of(rows: Iterable[Sequence[Any]]) -> pa.Table:
-    ids, texts, ordered = [], [], []
-    for number, row in enumerate(rows, 1):
+def _table_of(rows: Iterable[Sequence[Any]]) -> tuple[pa.Table, Unusable]:
+    """Rows as a table, and the errors of those that are none, by number: these have no id in the table."""
+    ids: list[str | None] = []
+    texts: list[str | None] = []
+    ordered: list[bool] = []
+    unusable: Unusable = {}
+    for number, row in enumerate(rows):
         if (
             # Whether something is a sequence takes as long as all the rest: tuples are known to be.
             (type(row) is not tuple and (not isinstance(row, Sequence) or isinstance(row, str | bytes)))
@@ -344,14 +363,54 @@ def _table_of(rows: Iterable[Sequence[Any]]) -> pa.Table:
             or not isinstance(row[0], str)
             or not isinstance(row[1], str)
         ):
-            raise SubscriptionError(
-                "bad-row", f"row {number} is {row!r}", hint="a row is (id, xpath) or (id, xpath, ordered)"
+            unusable[number] = SubscriptionError(
+                "bad-row", f"row {number + 1} is {row!r}", hint="a row is (id, xpath) or (id, xpath, ordered)"
             )
+            row = (None, None)
         ids.append(row[0])
         texts.append(row[1])
         ordered.append(bool(row[2]) if len(row) == 3 else False)
-    columns = [pa.array(ids, pa.large_string()), pa.array(texts, pa.large_string()), pa.array(ordered, pa.bool_())]
-    return pa.table(columns, names=["id", "xpath", "ordered"])
+    try:
+        columns = [pa.array(ids, pa.large_string()), pa.array(texts, pa.large_string())]
+    except UnicodeEncodeError:  # halves of surrogate pairs, which Python lets into a str
+        for number, (id, xpath) in enumerate(zip(ids, texts, strict=True)):
+            try:
+                utf8(id or "", "id")
+                utf8(xpath or "", "expression")
+            except XsiftError as error:
+                unusable[number] = error
+                ids[number] = None
+        texts = [None if id is None else xpath for id, xpath in zip(ids, texts, strict=True)]
+        columns = [pa.array(ids, pa.large_string()), pa.array(texts, pa.large_string())]
+    return pa.table([*columns, pa.array(ordered, pa.bool_())], names=["id", "xpath", "ordered"]), unusable
+
+
+def _with_types(table: pa.Table) -> pa.Table:
+    """The columns of a table that are used, with the types that they need. Raises SubscriptionError if that cannot
+    be."""
+    columns = {}
+    for name in (*COLUMNS, "namespaces"):
+        if table.column_names.count(name) > 1:
+            raise SubscriptionError("bad-column", f"the table has several columns {name!r}")
+        if name in table.column_names:
+            columns[name] = _with_type(name, table[name])
+        elif name in ("id", "xpath"):
+            there = ", ".join(map(repr, table.column_names))
+            raise SubscriptionError("missing-column", f"the table has no column {name!r}", hint=f"it has {there}")
+    return pa.table(columns)
+
+
+def _with_type(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if name == "namespaces":
+        if pa.types.is_map(kind) or pa.types.is_struct(kind) or pa.types.is_null(kind):
+            return column
+        raise SubscriptionError("bad-column", f"the column 'namespaces' is of type {kind}, not a map of strings")
+    try:
+        return column.cast(COLUMNS[name])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        reason = f"the column {name!r}, of type {kind}, cannot be read as {COLUMNS[name]}: {error}"
+        raise SubscriptionError("bad-column", reason) from error
 
 
 def _missing_values(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
