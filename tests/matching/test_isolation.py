@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,19 @@ def test_ids_are_bounded() -> None:
     failed = subscriptions.add_many([("x" * 10_000, "//a"), ("b", "//a")], errors="collect")
     assert [error.code for _, error in failed] == ["id-too-long"]
     assert len(subscriptions) == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("number", [0, 5, 16, 300])
+def test_documents_before_their_source_fails_have_results(number: int, threads: int) -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("a", "//a")
+
+    def documents() -> Iterator[bytes]:
+        yield from [b"<a/>"] * number
+        raise ConnectionError("gone")
+
+    found: list[list[str]] = []
+    with pytest.raises(ConnectionError, match="gone"):
+        found.extend(match.ids for match in subscriptions.matcher().match_many(documents(), threads=threads))
+    assert found == [["a"]] * number

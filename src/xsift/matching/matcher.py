@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,7 @@ MOST_IN_BATCH = 256  # as long as they are not too many
 
 RowArray = npt.NDArray[np.int32]
 EndArray = npt.NDArray[np.int64]
+Source: TypeAlias = "DocumentSource | DocumentError"
 Failures = dict[int, dict[str, XsiftError]]
 """By the number of a document: by id, why a subscription could not be decided on it."""
 
@@ -138,25 +139,37 @@ class Matcher:
     def match_many(self, documents: Iterable[DocumentSource | DocumentError], *, threads: int = 1) -> Iterator[Match]:
         """A Match for each document, in their order. A broken document, or one that cannot be opened, is the error
         of its Match, and the rest goes on. A DocumentError among the documents stands for one that was not opened.
+
+        Documents are taken some at a time, 16 or more: where each has to be waited for, use `match`. If their source
+        raises an error, it is raised after the results of what came before it.
         """
         return self._match_all(one_by_one(documents), thread_count(threads))
 
     def _match_all(self, documents: Iterator[DocumentSource | DocumentError], threads: int) -> Iterator[Match]:
+        broken: Exception | None = None  # why there are no more documents; those before it have results first
         if threads == 1:
-            while batch := list(islice(documents, BATCH)):
+            while broken is None:
+                batch, broken = _next_batch(documents, BATCH)
+                if not batch:
+                    break
                 yield from self._match_batch(batch)
-            return
-        size = BATCH
-        with ThreadPoolExecutor(threads) as pool:
-            pending: deque[Future[tuple[list[Match], float]]] = deque()
-            while batch := list(islice(documents, size)):
-                pending.append(pool.submit(self._timed_batch, batch))
-                if len(pending) > 2 * threads:
-                    matches, seconds = pending.popleft().result()
-                    size = max(1, min(MOST_IN_BATCH, int(len(matches) * BATCH_SECONDS / max(seconds, 1e-9))))
-                    yield from matches
-            for future in pending:
-                yield from future.result()[0]
+        else:
+            size = BATCH
+            with ThreadPoolExecutor(threads) as pool:
+                pending: deque[Future[tuple[list[Match], float]]] = deque()
+                while broken is None:
+                    batch, broken = _next_batch(documents, size)
+                    if not batch:
+                        break
+                    pending.append(pool.submit(self._timed_batch, batch))
+                    if len(pending) > 2 * threads:
+                        matches, seconds = pending.popleft().result()
+                        size = max(1, min(MOST_IN_BATCH, int(len(matches) * BATCH_SECONDS / max(seconds, 1e-9))))
+                        yield from matches
+                for future in pending:
+                    yield from future.result()[0]
+        if broken is not None:
+            raise broken
 
     def _timed_batch(self, documents: Sequence[DocumentSource | DocumentError]) -> tuple[list[Match], float]:
         started = time.perf_counter()
@@ -494,6 +507,17 @@ class Matcher:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_unpickled, (storage.dumps(*self._state()), self.limits, self.validate))
+
+
+def _next_batch(documents: Iterator[Source], size: int) -> tuple[list[Source], Exception | None]:
+    """The next documents, at most so many, and the error that their source ended with."""
+    batch: list[Source] = []
+    try:
+        for document in islice(documents, size):
+            batch.append(document)
+    except Exception as error:
+        return batch, error
+    return batch, None
 
 
 def _unpickled(data: bytes, limits: Limits, validate: bool) -> Matcher:
