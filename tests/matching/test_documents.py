@@ -46,6 +46,11 @@ ENCODINGS: dict[str, tuple[bytes, str | None]] = {
     "utf-8 declared": (encoded("utf-8", DECLARED.format("UTF-8")), None),
     "utf-8 bom": (encoded("utf-8", bom=b"\xef\xbb\xbf"), None),
     "utf-8 bom declared": (encoded("utf-8", DECLARED.format("utf-8"), b"\xef\xbb\xbf"), None),
+    "utf-8 bom against a wrong declaration": (
+        encoded("utf-8", DECLARED.format("ISO-8859-1"), b"\xef\xbb\xbf"),
+        None,
+    ),
+    "utf-16 bom against a wrong declaration": ((DECLARED.format("UTF-8") + TEXT).encode("utf-16"), None),
     "cp1252 declared": (encoded("cp1252", DECLARED.format("windows-1252")), None),
     "cp1252 overridden": (encoded("cp1252"), "cp1252"),
     "cp1252 overrides a wrong declaration": (encoded("cp1252", DECLARED.format("UTF-8")), "cp1252"),

@@ -75,6 +75,20 @@ def test_encodings(encoding: str) -> None:
     assert fragments(text, "//n:b") == expected
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"<?xml version='1.0'{' ' * 3000}encoding='ISO-8859-1'?><a><b>ö</b></a>".encode("latin-1"),
+        b"\xef\xbb\xbf" + "<?xml version='1.0' encoding='ISO-8859-1'?><a><b>ö</b></a>".encode(),
+        "<?xml version='1.0' encoding='UTF-8'?><a><b>ö</b></a>".encode("utf-16"),
+        "\n<a><b>ö</b></a>".encode("utf-16-le"),
+        "\n<a><b>ö</b></a>".encode("utf-16-be"),
+    ],
+)
+def test_encodings_that_are_told_in_odd_ways(data: bytes) -> None:
+    assert fragments(data, "//b[. = 'ö']") == ["<b>ö</b>"]
+
+
 def test_entities_are_expanded() -> None:
     xml = b"""<!DOCTYPE a [<!ENTITY c "Ltd &amp; Co"><!ENTITY e "<n:b xmlns:n='urn:n'>e</n:b>">
       <!ATTLIST d xmlns:n CDATA #FIXED "urn:n">]><a xml:lang="de"><b>&c;</b>&e;<d><n:b/></d></a>"""

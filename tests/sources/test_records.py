@@ -129,6 +129,13 @@ def test_positions_and_namespaces() -> None:
     assert [r.xml for r in found] == [b'<r xmlns="u" xmlns:p="v" p:a="1"/>', b'<r xmlns:p="v" xmlns="w"/>']
 
 
+@pytest.mark.parametrize("declared", ["ISO-8859-1", "shift_jis"])
+def test_a_byte_order_mark_is_right_whatever_is_declared(declared: str) -> None:
+    data = f'\ufeff<?xml version="1.0" encoding="{declared}"?><d><r>é</r></d>'.encode()
+    (record,) = records(b"".join(decoded([data])), 1000, "r")
+    assert etree.fromstring(record).text == "é"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "shift_jis", "utf-32"])
 def test_encodings(encoding: str) -> None:
     letter = "表" if encoding == "shift_jis" else "é"

@@ -56,6 +56,8 @@ from xsift.document.open_elements import MOST_BYTES, name_open_element
 from xsift.document.limits import Limits
 from xsift.errors import DocumentError
 
+cdef extern from "byte_order_mark.hpp" namespace "xsift" nogil:
+    const char* marked_encoding(const char* data, size_t length)
 cdef extern from "handover.hpp":
     pass
 cdef extern from "reading_counts.hpp":
@@ -350,6 +352,8 @@ cdef class Reader(EventSource):
         if self.from_file:
             with gil:
                 self._read_source()  # which may find that it is text
+        if self.encoding_name == NULL:
+            self.encoding_name = marked_encoding(self.data, self.length)
         if self.scanner == NULL:
             reason = REASON_OFF
         elif self.encoding_name != NULL and not is_utf8(self.encoding_name):

@@ -164,20 +164,30 @@ def _joined(base: str, reference: str) -> str:
 
 def _codec_of(document: Document) -> str:
     """The name of the codec that decodes any slice of the document."""
-    head = bytes(memoryview(document.source)[:256])
     if document.encoding is not None and document.encoding.lower().replace("-", "") != "utf16":
         return document.encoding
+    head = _head(memoryview(document.source))
     for mark, codec in (
         (codecs.BOM_UTF8, "utf-8"),
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
-        (b"<\0", "utf-16-le"),
-        (b"\0<", "utf-16-be"),
     ):
         if head.startswith(mark):
             return codec
+    if b"\0" in head[:2]:
+        return "utf-16-le" if head[0] else "utf-16-be"
     declared = DECLARED.match(head.decode("latin-1"))
     return declared[1] if declared else "utf-8"
+
+
+def _head(data: memoryview) -> bytes:
+    """The beginning of a document, with all of its XML declaration."""
+    size = 256
+    while True:
+        head = bytes(data[:size])
+        if b"?>" in head or size >= len(data) or not head.startswith(b"<?xml"):
+            return head
+        size *= 4
 
 
 def _lxml_elements(document: Document) -> list[Any]:

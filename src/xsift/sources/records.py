@@ -142,7 +142,7 @@ def _wide_encoding(first: bytes, given: str | None) -> str | None:
         return "utf-16-le" if first[0] else "utf-16-be"
     if given is not None:
         return "utf-16"
-    declared = DECLARATION.match(first.removeprefix(codecs.BOM_UTF8))
+    declared = DECLARATION.match(first)  # nothing, behind a byte order mark: that is right whatever is declared
     if declared and SINGLE_BYTE.fullmatch(declared[1].decode()) is None:
         return _known(declared[1].decode())
     return None
@@ -187,7 +187,7 @@ def _read_header(chunks: Iterable[bytes], record: str) -> Header:
 
 def _parse_header(head: bytes, record: bytes) -> Header | None:
     """The header, or None if there is not enough of it yet."""
-    declared = DECLARATION.match(head.removeprefix(codecs.BOM_UTF8))
+    declared = DECLARATION.match(head)  # as in _wide_encoding()
     encoding, doctype = declared[1].decode() if declared else "utf-8", b""
     place = head.find(b"<")
     while place >= 0:

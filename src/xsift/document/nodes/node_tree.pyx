@@ -19,6 +19,9 @@ from xsift.document.faults import document_error
 from xsift.document.limits import Limits
 from xsift.errors import DocumentError
 
+cdef extern from "byte_order_mark.hpp" namespace "xsift" nogil:
+    const char* marked_encoding(const char* data, size_t length)
+
 _KINDS = ["document", "element", "attribute", "text", "comment", "processing-instruction", "namespace"]
 
 
@@ -58,6 +61,8 @@ cdef class NodeTree:
 
     cdef int build_from(self, const char* data, size_t length, const char* encoding, bint namespaces) except -1 nogil:
         cdef BuildOutcome outcome
+        if encoding == NULL:
+            encoding = marked_encoding(data, length)
         if self.uses_quick and (encoding == NULL or _is_utf8(encoding)):
             if self.quick.build(data, length, self.nodes, namespaces):
                 return 0
