@@ -11,6 +11,7 @@
 
 #include "bytes_table.hpp"
 #include "flat_map.hpp"
+#include "release.hpp"
 
 namespace xsift::sift {
 
@@ -31,8 +32,7 @@ class BranchSets {
     int64_t made = 0;                  // since ever
 
     void restart() {
-        sets.clear();
-        pool.clear();
+        release(sets, pool);
         by_hash.clear();
     }
 

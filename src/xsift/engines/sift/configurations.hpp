@@ -19,6 +19,7 @@
 
 #include "flat_map.hpp"
 #include "lazy_dfa.hpp"
+#include "release.hpp"
 
 namespace xsift::sift {
 
@@ -93,14 +94,7 @@ class Configurations {
     int64_t members = 0;             // and states of the automaton in them that lead on or accept
 
     void restart() {
-        configs.clear();
-        threads.clear();
-        reports.clear();
-        branchings.clear();
-        owners.clear();
-        threads_of.clear();
-        started.clear();
-        extents.clear();
+        release(configs, threads, reports, branchings, owners, threads_of, started, extents);
         transitions.clear();
         conditional.clear();
         by_hash.clear();

@@ -30,6 +30,7 @@ name or a set of conditions leads to from there is kept (situations.hpp).
     trigger_table.hpp    TriggerTable: by which of its edges a node comes to be looked at
     trigger_blocks.hpp   TriggerBlocks: what is to be looked at when edges are met
     decider.hpp          Decider: what follows, found out
+    release.hpp          what is forgotten gives its memory back
 
     plain_run.hpp        PlainRun: the automaton as it is, followed without making states of sets
     plain_states.hpp     PlainStates: the states of open elements, on stacks

@@ -30,6 +30,7 @@
 #include "automaton.hpp"
 #include "flat_map.hpp"
 #include "parts.hpp"
+#include "release.hpp"
 #include "trigger_blocks.hpp"
 #include "twig_index.hpp"
 
@@ -88,13 +89,9 @@ class LazyDfa {
     void restart() {
         parts.restart();
         triggers.restart();
-        states.clear();
-        loops.clear();
-        yields.clear();
-        part_lists.clear();
+        release(states, loops, yields, part_lists, move_lists);
         transitions.clear();
         loop_moves.clear();
-        move_lists.clear();
         states_by_hash.clear();
         loops_by_hash.clear();
         yields_by_hash.clear();

@@ -11,6 +11,7 @@
 
 #include "automaton.hpp"
 #include "flat_map.hpp"
+#include "release.hpp"
 #include "twig_index.hpp"
 
 namespace xsift::sift {
@@ -58,11 +59,7 @@ class Parts {
 
     // Forgets all parts but the empty one.
     void restart() {
-        parts.clear();
-        accepts_of.clear();
-        pool.clear();
-        part_conditions.clear();
-        condition_lists.clear();
+        release(parts, accepts_of, pool, part_conditions, condition_lists);
         by_hash.clear();
         keys = index->pattern_node.size();
         seen_at.resize(index->automaton.states.size(), 0);

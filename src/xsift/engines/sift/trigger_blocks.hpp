@@ -84,7 +84,7 @@ class TriggerBlocks {
    public:
     TriggerBlocks(Parts& parts, const TriggerTable& table) : parts(parts), table(table) {}
 
-    void restart() { blocks.clear(); }
+    void restart() { release(blocks); }
     size_t bytes() const { return blocks.capacity() * sizeof(int32_t); }
 
     const BlockHead* block(uint32_t at) const { return reinterpret_cast<const BlockHead*>(blocks.data() + at); }
