@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
-from tests.support import Element
+from tests.support import Element, random_element
+from xsift.document.events import RecordedEvents
+from xsift.engines.reference import Evaluation, Tree
 from xsift.engines.sift.engine import Sift
 from xsift.xpath import Symbols, patterns
 
@@ -39,3 +42,50 @@ def _of_names(rng: random.Random, names: list[str], size: int) -> Element:
         around[-1].children.append(element)
         around.append(element)
     return root
+
+
+@pytest.mark.parametrize("text", ["//x[.//b{0}][.//c{0}]", "//x[b{0}][d]", "//x[b{0}][d][.//c{0}]"])
+def test_the_join_of_many_twigs_takes_as_long_as_there_are_twigs(text: str) -> None:
+    """Each of them has another element to hold for, of as many as there are twigs."""
+    seconds = []
+    for number in (1000, 16_000):
+        symbols = Symbols()
+        engine = Sift(remember="never")
+        keys = [engine.add(one) for i in range(number) for one in patterns(text.format(i), symbols)]
+        below = [[Element(f"b{i}"), Element(f"c{i}"), Element("d")] for i in range(number)]
+        document = Element("r", children=[Element("x", children=children) for children in below]).document(symbols)
+        times = []
+        for _ in range(3):
+            began = time.thread_time()
+            found = engine.match(document)
+            times.append(time.thread_time() - began)
+            assert found.tolist() == keys
+        seconds.append(min(times))
+    assert seconds[1] / seconds[0] < 80  # in a time by its square it is 256
+
+
+def test_branch_points_around_each_other_are_all_found() -> None:
+    """What is around an element where a `//` begins: nested, side by side, in each other's last child, or nothing."""
+    symbols = Symbols()
+    texts = [
+        "//a[.//b][.//c]",
+        "//a[.//b]//a[c][.//d]",
+        "//a[a//b][a/c][.//d/b]",
+        "//*[.//a//c][.//b//d][a]",
+        "//a[b]/a[.//c]",
+    ]
+    asked = [one for text in texts for one in patterns(text, symbols)]
+    engine = Sift(remember="never")
+    keys = [engine.add(pattern) for pattern in asked]
+    rng = random.Random(4)
+    some = 0
+    for number in range(600):
+        document = random_element(rng, "aaabcd", size=rng.choice((6, 15, 40)), deep=rng.choice((0.4, 0.7, 0.95)))
+        codes = document.codes(symbols)
+        if number % 3 == 0:  # breaks off, and is no document
+            engine.match(RecordedEvents(codes[: rng.randrange(len(codes))]))
+        tree = Tree(codes)
+        expected = [key for key, pattern in zip(keys, asked, strict=True) if Evaluation(pattern, tree).matches()]
+        assert engine.match(document.document(symbols)).tolist() == expected
+        some += 0 < len(expected) < len(keys)
+    assert some > 100

@@ -40,7 +40,9 @@ name or a set of conditions leads to from there is kept (situations.hpp).
     known_paths.hpp      KnownPaths: which states the paths of names lead to that were met before
     waiting_loops.hpp    WaitingLoops: looping states, under the names that they wait for
     flat_automaton.hpp   FlatAutomaton: the automaton laid out for that
+    plain_notes.hpp      PlainNotes: what was met of the document
     twig_join.hpp        TwigJoin: which twigs hold, found out when the document has ended
+    surroundings.hpp     Surroundings: of the elements where a loop began, those that are around an element
 
     index_check.hpp      IndexCheck: that a restored index leads nowhere outside
 

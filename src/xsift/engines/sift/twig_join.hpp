@@ -16,46 +16,11 @@
 
 #include "flat_automaton.hpp"
 #include "known_paths.hpp"
+#include "plain_notes.hpp"
 #include "results.hpp"
+#include "surroundings.hpp"
 
 namespace xsift::sift {
-
-struct PlainElement {
-    int32_t parent;       // element 0 stands for the document, and is its own parent
-    int32_t last;         // the last element below it, or itself: elements are numbered in document order
-};
-
-// Something that was noted at an element: an acceptance, or a loop that began.
-struct Note {
-    int32_t number, element;
-};
-
-// An element whose path is known: it has all notes of the path.
-struct Visit {
-    int32_t element, previous;  // the visit before this one to the same path, or NONE
-};
-
-// What a plain run takes down of a document.
-struct PlainNotes {
-    std::vector<PlainElement> elements;
-    std::vector<Note> accepted;        // acceptances, where they came,
-    std::vector<Note> loops_begun;     // and loops, where they began: but for those of known paths,
-    std::vector<Visit> visits;         // which are noted by element,
-    std::vector<int32_t> visited;      // and here each once
-
-    void clear() {
-        elements.assign(1, PlainElement{0, 0});
-        accepted.clear();
-        loops_begun.clear();
-        visits.clear();
-        visited.clear();
-    }
-    size_t number() const { return accepted.size() + loops_begun.size() + visits.size(); }  // beside elements
-    size_t bytes() const {
-        return elements.capacity() * sizeof(PlainElement) + (accepted.capacity() + loops_begun.capacity()) * sizeof(Note) +
-               visits.capacity() * sizeof(Visit) + visited.capacity() * 4;
-    }
-};
 
 class TwigJoin {
     const TwigIndex* index = nullptr;
@@ -104,10 +69,12 @@ class TwigJoin {
     // Sets of elements, ascending, in `pool`.
     struct Set {
         int32_t begin, end;
+        int32_t size() const { return end - begin; }
         bool is_empty() const { return begin == end; }
     };
     std::vector<int32_t> pool;
-    std::vector<int32_t> climbing, above, common;
+    std::vector<int32_t> climbing, above, began, common;
+    Surroundings surroundings;         // of loops that were climbed
 
     uint64_t is_met(int32_t edge) const { return met[uint32_t(edge) >> 6] >> (edge & 63) & 1; }
     bool is_none(int32_t edge) const { return size_t(edge) == flat.edges.size(); }
@@ -254,12 +221,28 @@ class TwigJoin {
     // Replaces them by all elements above them where a loop began.
     void climb_loop(int32_t loop) {
         above.clear();
+        if (surroundings.knows(loop, document)) surroundings.append_all(loop, climbing, above);
+        else climb_new(loop);
+        climbing.swap(above);
+    }
+
+    void climb_new(int32_t loop) {
+        size_t number = 0;
         each_listed(begun, loop, [&](int32_t element) {
+            ++number;
             const auto below = std::upper_bound(climbing.begin(), climbing.end(), element);
             if (below != climbing.end() && *below <= taken->elements[element].last) above.push_back(element);
         });
-        climbing.swap(above);
-        put_in_order(climbing);
+        put_in_order(above);
+        if (number > MANY_BEGUN) find_surroundings(loop);
+    }
+
+    // Puts the elements where a loop began in order: few are looked through sooner.
+    void find_surroundings(int32_t loop) {
+        began.clear();
+        each_listed(begun, loop, [&](int32_t element) { began.push_back(element); });
+        put_in_order(began);
+        surroundings.add(loop, document, began, taken->elements);
     }
 
     // Puts the elements where an edge was met into `climbing`: of a sub, those that it holds for.
@@ -298,19 +281,33 @@ class TwigJoin {
         const int32_t *j = pool.data() + other.begin, *const end_j = pool.data() + other.end;
         while (i != end_i && j != end_j) {
             if (*i == *j) return true;
-            if (*i < *j) ++i;
-            else ++j;
+            if (*i < *j) i = first_near(i, end_i, *j);
+            else j = first_near(j, end_j, *i);
         }
         return false;
     }
 
     // The outermost element above another where a loop began; or NONE.
-    int32_t outermost_above(int32_t element, int32_t loop) const {
+    int32_t outermost_above(int32_t element, int32_t loop) {
+        if (surroundings.knows(loop, document)) return surroundings.outermost(loop, element);
         int32_t outermost = element;
+        size_t number = 0;
         each_listed(begun, loop, [&](int32_t at) {
+            ++number;
             if (at < outermost && element <= taken->elements[at].last) outermost = at;
         });
+        if (number > MANY_BEGUN) find_surroundings(loop);
         return outermost < element ? outermost : NONE;
+    }
+
+    // The first of some ascending numbers that is not less than another. It is looked for from the beginning, in ever longer
+    // steps: a few elements are found among many in a time that hangs on the few.
+    static const int32_t* first_near(const int32_t* at, const int32_t* end, int32_t number) {
+        for (int i = 0; i < 4; ++i, ++at)
+            if (at == end || *at >= number) return at;
+        std::ptrdiff_t step = 4;
+        for (; step < end - at && at[step] < number; step *= 2) at += step;
+        return std::lower_bound(at, std::min(at + step, end), number);
     }
 
     // A branch point below which an edge is: that of some element, outermost if there are several. NONE if none is seen. For
@@ -337,7 +334,7 @@ class TwigJoin {
         return element;
     }
 
-    int32_t branch_point_above(int32_t element, const FlatEdge& edge) const {
+    int32_t branch_point_above(int32_t element, const FlatEdge& edge) {
         for (int32_t i = edge.climbs; i < edge.climbs_end && element != NONE; ++i) {
             for (int32_t j = flat.climbs[i].parents; j > 0; --j) element = taken->elements[element].parent;
             if (flat.climbs[i].loop != NONE) element = outermost_above(element, flat.climbs[i].loop);
@@ -372,15 +369,18 @@ class TwigJoin {
         const Node& node = index->nodes[number];
         const int32_t* const edge = index->edge_pool.data() + node.edges;
         for (int32_t i = 0; i < node.edge_count; ++i) reached_by(edge[i]);  // which needs `common` itself
-        const Set first = reached_by(edge[0]);
-        common.assign(pool.begin() + first.begin, pool.begin() + first.end);
-        for (int32_t i = 1; i < node.edge_count; ++i) {
+        Set smallest = reached_by(edge[0]);
+        for (int32_t i = 1; i < node.edge_count; ++i)
+            if (reached_by(edge[i]).size() < smallest.size()) smallest = reached_by(edge[i]);
+        common.assign(pool.begin() + smallest.begin, pool.begin() + smallest.end);
+        for (int32_t i = 0; i < node.edge_count && !common.empty(); ++i) {
             const Set other = reached_by(edge[i]);
             size_t kept = 0;
-            int32_t at = other.begin;
+            const int32_t *at = pool.data() + other.begin, *const end = pool.data() + other.end;
             for (const int32_t element : common) {
-                while (at < other.end && pool[at] < element) ++at;
-                if (at < other.end && pool[at] == element) common[kept++] = element;
+                at = first_near(at, end, element);
+                if (at == end) break;
+                if (*at == element) common[kept++] = element;
             }
             common.resize(kept);
         }
@@ -416,6 +416,7 @@ class TwigJoin {
         candidates.clear();
         listed_end = 0;
         pool.clear();
+        surroundings.clear();
         if (++document == 0) forget_all();
     }
 
@@ -424,11 +425,13 @@ class TwigJoin {
         document = 1;
         accepted.resize(accepted.by_number.size());
         begun.resize(begun.by_number.size());
+        surroundings.resize(begun.by_number.size());
         for (FlatEdge& edge : flat.edges) edge.document = 0;
     }
 
    public:
     static constexpr int WRITING = 1;
+    static constexpr size_t MANY_BEGUN = 16;
     static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
     static constexpr int64_t CANDIDATE = 4;  // one is as much work as so many states that are entered
     int64_t evaluated = 0;              // candidates since ever
@@ -440,6 +443,7 @@ class TwigJoin {
         index = of;
         accepted.resize(flat.acceptances.size());
         begun.resize(flat.loops.size());
+        surroundings.resize(flat.loops.size());
         met.assign(index->edges.size() / 64 + 1, 0);
         candidates.clear();
         is_candidate.assign(index->nodes.size(), 0);
@@ -462,7 +466,8 @@ class TwigJoin {
 
     size_t bytes() const {
         return met.capacity() * 8 + is_candidate.capacity() + candidates.capacity() * sizeof(Candidate) +
-               (accepted.by_number.capacity() + begun.by_number.capacity()) * sizeof(Lists::Last) + listed.capacity() * sizeof(Listed) + pool.capacity() * 4;
+               (accepted.by_number.capacity() + begun.by_number.capacity()) * sizeof(Lists::Last) + listed.capacity() * sizeof(Listed) + pool.capacity() * 4 +
+               surroundings.bytes();
     }
 };
 
