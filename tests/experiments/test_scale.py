@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from xsift.cli import main
 from xsift.experiments.claims import Check
 from xsift.experiments.definition import read
 from xsift.experiments.model import Experiment
 from xsift.experiments.page import page
+from xsift.experiments.quantities import plain
 from xsift.experiments.report import terminal
 from xsift.experiments.results import HOLDS, NOT_MEASURED, Results
 from xsift.experiments.rows import NotMeasured, Number, Setting
@@ -88,6 +90,39 @@ def test_a_scaled_run_says_what_it_measured(tmp_path: Path) -> None:
         assert "Y, 2,000 subscriptions" in shown
         assert "1,000 to 4,000 subscriptions" not in shown.partition("The definition")[0]
     assert "Made of 2,000 subscriptions, not of 4,0001." in page(results)
+
+
+REASONS = """
+[[figure.claim]]
+says = "There are none."
+check = 'largest(patterns("Y")) < 0'
+reason = '''At 1,000 there are {patterns("Y", 1_000)}, at {smallest(x)} {patterns("Y", first)}, at 4,000 \
+{patterns("Y", 4_000)}, at {largest(x)} {patterns("Y", last)}; {patterns("Y", 2_000)} of 2,000.'''
+"""
+
+
+def test_the_reason_of_a_scaled_run_says_the_sizes_of_which_it_has_the_numbers(tmp_path: Path) -> None:
+    """The number at 1,000 was made of 500: neither 1,000 nor the number that was made of 1,000 goes with it."""
+    scaled = read(TEXT.partition('[[figure]]\nid = "2"')[0] + REASONS, "sizes")
+    store = Store(tmp_path)
+    run(scaled, store, scale=0.5)
+    results = Results.of(store)
+    (figure,) = results.experiment.figures
+    low, middle, high = (plain(one.median) for one in results.row(figure, "patterns", "Y").values())
+    assert len({low, middle, high}) == 3
+    said = f"At 500 there are {low}, at 500 {low}, at 2,000 {high}, at 2,000 {high}; {middle} of 1,000."
+    assert results.verdicts(figure)[-1].reason == said
+    assert said in terminal(results)
+
+
+def test_progress_names_the_sizes_that_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    definition = tmp_path / "sizes.toml"
+    definition.write_text(TEXT, encoding="utf-8")
+    assert main(["experiment", "run", str(definition), "--scale", "0.5", "--output", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().err
+    assert "sizes: 1, subscriptions 500: took" in told
+    assert "subscriptions 4,000" not in told
+    assert "sizes: 2, wildcard odds 0.5: took" in told
 
 
 def test_at_full_scale_all_is_as_the_file_says(tmp_path: Path) -> None:

@@ -275,7 +275,10 @@ class _Bar(Progress):
 
 
 def _place(point: Point) -> str:
-    return f"{point.figure.id}, {point.text}"
+    """The figure, and the point of its axis as it is measured, which may be scaled."""
+    x, vary = point.x_measured, point.figure.vary
+    scaled = not isinstance(x, str) and x != point.x and not vary.labels
+    return f"{point.figure.id}, {f'{vary.label} {x:,.10g}' if scaled else point.text}"
 
 
 def _minutes(seconds: float) -> str:

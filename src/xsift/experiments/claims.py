@@ -67,13 +67,13 @@ class Check:
             raise self.error(f"{getattr(error, 'msg', error)}") from None
         self._look(self.tree, 0)
 
-    def value(self, numbers: Numbers, values: Axis | None = None) -> Value:
+    def value(self, numbers: Numbers, values: Axis | None = None, *, in_place: bool = False) -> Value:
         """The expression's value. Raises NotMeasured if it needs a number that is not there.
 
         `values` is the axis as it was measured, if that is not as the file has it: `x` is then of what was measured,
-        and a place on the axis that was not measured has no number.
+        and a place on the axis that was not measured has no number; `in_place`, it has that of the file's place.
         """
-        return _Evaluation(self, numbers, values).of(self.tree)
+        return _Evaluation(self, numbers, values, in_place).of(self.tree)
 
     def holds(self, numbers: Numbers, values: Axis | None = None) -> bool:
         """Whether the check is true."""
@@ -196,9 +196,10 @@ def _called(call: ast.Call) -> str:
 class _Evaluation:
     """One walk over a check with the numbers of one round, or with the medians."""
 
-    def __init__(self, check: Check, numbers: Numbers, values: Axis | None = None) -> None:
+    def __init__(self, check: Check, numbers: Numbers, values: Axis | None = None, in_place: bool = False) -> None:
         self.check = check
         self.numbers = numbers
+        self.in_place = in_place
         self.values = check.setting.values if values is None else values  # of the axis, as measured
 
     def axis(self) -> list[float]:
@@ -208,7 +209,7 @@ class _Evaluation:
         """Which measured point an expression names. A size that was scaled away was not measured."""
         at = self.check.position(node)
         stated = self.check.setting.values[at]
-        if self.values[at] == stated:
+        if self.in_place or self.values[at] == stated:
             return at
         if stated in self.values:
             return list(self.values).index(stated)

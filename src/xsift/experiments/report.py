@@ -9,7 +9,7 @@ from xsift.experiments.measures import titled, unit_of
 from xsift.experiments.model import Figure
 from xsift.experiments.page import page
 from xsift.experiments.quantities import quantity
-from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, OPEN, Results, Verdict
+from xsift.experiments.results import DOES_NOT_HOLD, HOLDS, NOT_MEASURED, Results, Verdict, counted
 from xsift.experiments.rows import Number, Row
 from xsift.experiments.store import Store
 
@@ -31,8 +31,9 @@ def terminal(results: Results) -> str:
     lines = [f"{results.experiment.title}, scale {results.scale:g}", ""]
     if results.busy:
         lines += [f"The machine was busy (load up to {results.load:.1f}): trust ratios, not times.", ""]
-    for id, reason in results.figures_left_out().items():
-        lines += [f"Figure {id} was not measured: {reason}.", ""]
+    for reason, ids in results.reasons_left_out().items():
+        were = "Figures {} were" if len(ids) > 1 else "Figure {} was"
+        lines += [f"{were.format(', '.join(ids))} not measured: {reason}.", ""]
     for figure in results.experiment.figures:
         if not results.is_measured(figure):
             continue
@@ -41,18 +42,14 @@ def terminal(results: Results) -> str:
         for measure in figure.measures:
             lines += [*_table(results, figure, measure), ""]
         for failure in results.failures(figure):
-            lines += [f"  ! {failure.label} at {failure.x}: {failure.reason}", ""]
+            lines += [f"  ! {results.wording(figure, failure.label)} at {failure.x}: {failure.reason}", ""]
         for label, reason in results.left_out(figure):
-            lines += [f"  {label}: not measured: {reason}", ""]
+            lines += [f"  {results.wording(figure, label)}: not measured: {reason}", ""]
         for verdict in results.verdicts(figure):
             lines += [*_verdict(results, figure, verdict), ""]
     verdicts = [verdict for _, verdict in results.all_verdicts()]
     if verdicts:
-        open_ = sum(verdict.state == OPEN for verdict in verdicts)
-        lines.append(
-            f"{sum(verdict.state == HOLDS for verdict in verdicts)} of {len(verdicts)} claims hold"
-            + (f", {open_} open" if open_ else "")
-        )
+        lines.append(counted(verdicts))
     return "\n".join(lines).rstrip()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from xsift.experiments.claims import Check
@@ -18,13 +20,25 @@ from xsift.experiments.rows import NotMeasured, Number, Numbers, Row
 from xsift.experiments.store import Measured
 from xsift.experiments.templates import Template
 
-__all__ = ["DOES_NOT_HOLD", "HOLDS", "NOT_MEASURED", "OPEN", "Failure", "Results", "Source", "Verdict", "sure_text"]
+__all__ = [
+    "DOES_NOT_HOLD",
+    "HOLDS",
+    "NOT_MEASURED",
+    "OPEN",
+    "Failure",
+    "Results",
+    "Source",
+    "Verdict",
+    "counted",
+    "sure_text",
+]
 
 HOLDS = "holds"
 DOES_NOT_HOLD = "does not hold"
 OPEN = "open"
 NOT_MEASURED = "not measured"
 X_UNITS = {"": "", "bytes": "size", "seconds": "s"}
+SELDOM = 0.1  # share of the points at which others may have been at work for a moment
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,13 @@ def sure_text(state: str, share: float) -> str:
         return f"{share:.0%} for it".replace("%", " %")
     sure = 1 - share if state == DOES_NOT_HOLD else share
     return "sure to more than 99 %" if sure > 0.99 else f"sure to {100 * sure:.0f} %"
+
+
+def counted(verdicts: Sequence[Verdict]) -> str:
+    """How many claims hold, are open, were not measured."""
+    number = Counter(verdict.state for verdict in verdicts)
+    said = f"{number[HOLDS]} of {len(verdicts)} claims hold"
+    return said + "".join(f", {number[state]} {state}" for state in (OPEN, NOT_MEASURED) if number[state])
 
 
 class Source(Protocol):
@@ -114,8 +135,13 @@ class Results:
 
     @property
     def busy(self) -> bool:
-        """Whether others had the machine's cores too, so that wall times are longer than they should be."""
-        return self.load > max(1.5, 0.75 * (self.run["machine"]["cores"] or 1))
+        """Whether others had the machine's cores too, so that wall times are longer than they should be.
+
+        A machine with nothing else to do has something to do now and then; that is seen at a point or two.
+        """
+        most = max(1.5, 0.75 * (self.run["machine"]["cores"] or 1))
+        disturbed = sum(measured.load > most for measured in self.points.values())
+        return disturbed > SELDOM * len(self.points)
 
     def x(self, figure: Figure, position: int) -> float | str:
         """The value of the axis as it was measured, which is scaled."""
@@ -177,6 +203,13 @@ class Results:
         """The figures that were not measured: id and reason."""
         return dict(self.run.get("left_out", {}))
 
+    def reasons_left_out(self) -> dict[str, list[str]]:
+        """Why figures were not measured: reason and ids."""
+        reasons: dict[str, list[str]] = {}
+        for figure, reason in self.figures_left_out().items():
+            reasons.setdefault(reason, []).append(figure)
+        return reasons
+
     def series(self, figure: Figure) -> list[Series]:
         """The series that are there."""
         missing = self.run.get("missing", {})
@@ -207,7 +240,7 @@ class Results:
         alone = HOLDS if sure.share >= SURE else DOES_NOT_HOLD if sure.share <= 1 - SURE else OPEN
         another = self.another.get((figure.id, claim.says), alone)
         state = alone if another == alone else OPEN
-        reason = claim.reason.filled(medians, values) if state in (DOES_NOT_HOLD, OPEN) else ""
+        reason = self.filled(figure, claim.reason) if state in (DOES_NOT_HOLD, OPEN) else ""
         evidence, without = self._evidence(figure, claim), self._without(figure, claim.check)
         runs = "" if another == alone else f"{alone} in one run, {another} in another"
         return Verdict(claim, state, reason, evidence, sure, without, runs)
@@ -251,7 +284,7 @@ class Results:
 
     def filled(self, figure: Figure, template: Template) -> str:
         """A text with the numbers of a figure."""
-        return template.filled(self._medians(figure), self.values(figure))
+        return template.filled(self._medians(figure), self.values(figure), partial(self.wording, figure))
 
     def _evidence(self, figure: Figure, claim: Claim) -> list[tuple[str, Number | Row]]:
         medians, values = self._medians(figure), self.values(figure)

@@ -7,6 +7,7 @@ language in each pair of braces. They are checked when the definition is read, a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from xsift.experiments.claims import Check
 from xsift.experiments.quantities import quantity
@@ -35,15 +36,21 @@ class Template:
         """What its numbers are of."""
         return {measure for check in self._checks for measure in check.measures}
 
-    def filled(self, numbers: Numbers, values: Axis | None = None) -> str:
-        """The text with its numbers. One that was not measured is a dash."""
+    def filled(self, numbers: Numbers, values: Axis | None = None, wording: Callable[[str], str] = str) -> str:
+        """The text with its numbers. One that was not measured is a dash.
+
+        Of a scaled run, `values` is the axis as it was measured, and `wording` says the sizes of the text as they
+        were measured. So a place on the axis is the same place here, and not where its number was measured: both
+        `at 10,000` and `y("A", 10_000)` become what was made of 10,000.
+        """
         found = [_shown(check, numbers, values) for check in self._checks]
-        return "".join(part for pair in zip(self._texts, [*found, ""], strict=True) for part in pair)
+        texts = [wording(text) for text in self._texts]
+        return "".join(part for pair in zip(texts, [*found, ""], strict=True) for part in pair)
 
 
 def _shown(check: Check, numbers: Numbers, values: Axis | None) -> str:
     try:
-        found = check.value(numbers, values)
+        found = check.value(numbers, values, in_place=True)
     except NotMeasured:
         return UNKNOWN
     if isinstance(found, Number):
