@@ -190,8 +190,14 @@ def test_export_is_what_import_takes(client: xsift.Client, http: httpx.Client) -
 
 def test_an_import_of_something_else(http: httpx.Client) -> None:
     assert http.post("/subscriptions", json=[]).status_code == 415
-    long = http.post("/subscriptions", content=b"x" * 300_000, headers={"content-type": "application/x-ndjson"})
-    assert (long.status_code, long.json()["code"]) == (413, "line-too-long")
+
+
+def test_a_line_that_is_too_long_is_refused_alone(http: httpx.Client) -> None:
+    lines = [b'{"id": "first", "xpath": "//a"}', b"x" * 300_000, b"", b'{"id": "last", "xpath": "//a"}']
+    for content in (b"\n".join(lines), b"\n".join(lines) + b"\n"):
+        told = http.post("/subscriptions", content=content, headers={"content-type": "application/x-ndjson"}).json()
+        assert (told["added"] + told["unchanged"], told["refused"]) == (2, 1)
+        assert [(error["line"], error["code"]) for error in told["errors"]] == [(2, "line-too-long")]
 
 
 def test_validate_says_what_is_indexed(client: xsift.Client) -> None:

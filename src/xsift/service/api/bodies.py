@@ -5,16 +5,29 @@ line.
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Protocol
 
 import zstandard
 from pydantic_core import from_json
+from starlette.datastructures import FormData, Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
 from xsift.service.api.problems import Problem
 
-__all__ = ["charset_of", "media_type_of", "parse_json", "read_body", "read_json", "read_lines"]
+__all__ = [
+    "Line",
+    "charset_in",
+    "media_type_of",
+    "parse_json",
+    "read_body",
+    "read_form",
+    "read_json",
+    "read_lines",
+    "too_large",
+    "too_long",
+]
 
 PIECE = 1 << 20  # bytes that are unpacked at a time
 ZSTD_SLICE = 256  # bytes: four of them can become 128 KB
@@ -25,9 +38,8 @@ def media_type_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def charset_of(request: Request) -> str | None:
-    """The encoding that the content type names; it overrides what a document says of itself."""
-    kind = request.headers.get("content-type", "")
+def charset_in(kind: str) -> str | None:
+    """The encoding that a content type names; it overrides what a document says of itself."""
     for parameter in kind.split(";")[1:] if ";" in kind else ():
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
@@ -70,12 +82,18 @@ class _Gzip:
 
 class _Zstd:
     def __init__(self) -> None:
-        self._inflate = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self._frames = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        self._inflate = self._frames.decompressobj()
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
         try:
             for begin in range(0, len(data), ZSTD_SLICE):
-                yield self._inflate.decompress(data[begin : begin + ZSTD_SLICE])
+                part = data[begin : begin + ZSTD_SLICE]
+                while part:
+                    if self._inflate.eof:  # frames that follow each other, as `cat a.zst b.zst` makes them
+                        self._inflate = self._frames.decompressobj()
+                    yield self._inflate.decompress(part)
+                    part = self._inflate.unused_data
         except zstandard.ZstdError as error:
             raise Problem(400, "bad-encoding", f"the body is not zstd: {error}") from error
 
@@ -100,8 +118,11 @@ async def _unpacked(request: Request, most: int) -> AsyncIterator[bytes]:
     if declared.isdigit() and int(declared) > most:
         raise too_large(most)
     unpacker = _unpacker(request)
-    size = 0
+    size = packed = 0
     async for data in request.stream():
+        packed += len(data)
+        if packed > most:  # of what unpacks to nothing there may be no end
+            raise too_large(most)
         for piece in unpacker.unpack(data):
             size += len(piece)
             if size > most:
@@ -122,23 +143,34 @@ async def read_body(request: Request, most: int) -> bytes:
     """The body, unpacked."""
     if "content-encoding" not in request.headers:
         return await _plain_body(request, most)
-    pieces = [piece async for piece in _unpacked(request, most)]
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    body = bytearray()
+    async for piece in _unpacked(request, most):
+        body += piece
+    return bytes(body)
 
 
 async def _plain_body(request: Request, most: int) -> bytes:
     """The usual case: nothing to unpack, and mostly all in one piece."""
-    body = b""
-    while True:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        piece: bytes = message.get("body", b"")
-        body = body + piece if body else piece
-        if len(body) > most:
+    first, more = await _received(request)
+    if not more:
+        if len(first) > most:
             raise too_large(most)
-        if not message.get("more_body", False):
-            return body
+        return first
+    body = bytearray(first)
+    while more and len(body) <= most:
+        piece, more = await _received(request)
+        body += piece
+    if len(body) > most:
+        raise too_large(most)
+    return bytes(body)
+
+
+async def _received(request: Request) -> tuple[bytes, bool]:
+    """The next piece of a body, and whether there is more."""
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), message.get("more_body", False)
 
 
 async def read_json(request: Request, most: int) -> object:
@@ -154,17 +186,89 @@ def parse_json(body: bytes) -> object:
         raise Problem(400, "bad-json", f"the body is not JSON: {error}") from error
 
 
-async def read_lines(request: Request, most: int, longest: int) -> AsyncIterator[list[tuple[int, bytes]]]:
-    """The lines of a body as it arrives, some at a time, with their numbers; empty ones are left out."""
-    rest, number = b"", 0
+Line = tuple[int, bytes | None]
+"""Its number, from 1 on, and the line; None if it is too long."""
+
+
+async def read_lines(request: Request, most: int, longest: int) -> AsyncIterator[list[Line]]:
+    """The lines of a body as it arrives, some at a time; empty ones are left out."""
+    lines = _Lines(longest)
     async for piece in _unpacked(request, most):
-        lines = (rest + piece).split(b"\n")
-        rest = lines.pop()
-        if len(rest) > longest or any(len(line) > longest for line in lines):
-            raise Problem(413, "line-too-long", f"a line is longer than {longest:,} bytes")
-        found = [(place, line) for place, line in enumerate(lines, number + 1) if line.strip()]
-        number += len(lines)
+        found = lines.take(piece)
         if found:
             yield found
-    if rest.strip():
-        yield [(number + 1, rest)]
+    last = lines.end()
+    if last:
+        yield last
+
+
+class _Lines:
+    """Puts lines together. Of one that is too long nothing is kept: it is refused, and the others are not."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._number = 1
+        self._begun = bytearray()
+        self._is_too_long = False
+
+    def take(self, piece: bytes) -> list[Line]:
+        """The lines that end in a piece."""
+        found: list[Line] = []
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            self._keep(end)
+            found += self.end()
+        self._keep(rest)
+        return found
+
+    def _keep(self, part: bytes) -> None:
+        self._begun += part
+        if len(self._begun) > self._longest:
+            self._is_too_long = True
+            self._begun.clear()
+
+    def end(self) -> list[Line]:
+        """The line that ends here; none if it is empty."""
+        line = None if self._is_too_long else bytes(self._begun)
+        number, self._number, self._is_too_long = self._number, self._number + 1, False
+        self._begun.clear()
+        return [(number, line)] if line is None or line.strip() else []
+
+
+def too_long(longest: int) -> Problem:
+    """What is said of a line that is too long."""
+    return Problem(413, "line-too-long", f"a line is longer than {longest:,} bytes")
+
+
+class _Form(MultiPartParser):
+    """A form whose fields come as the bytes that they are, and that must be whole."""
+
+    def __init__(self, request: Request, stream: AsyncGenerator[bytes, None], most_parts: int, largest: int) -> None:
+        # In latin-1 each byte is a character, and the other way round: which text they are is the document's to say.
+        kind = request.headers.get("content-type", "").partition(";")[2]
+        headers = Headers({"content-type": f"multipart/form-data; charset=latin-1; {kind}"})
+        super().__init__(headers, stream, max_files=most_parts, max_fields=most_parts, max_part_size=largest)
+        self.is_whole = False
+
+    def on_end(self) -> None:
+        self.is_whole = True
+
+
+async def read_form(request: Request, most: int, most_parts: int, largest: int) -> FormData:
+    """A form, unpacked. All text in it is bytes in latin-1. Close it."""
+
+    async def stream() -> AsyncGenerator[bytes, None]:
+        async for piece in _unpacked(request, most):
+            yield piece
+
+    parser = _Form(request, stream(), most_parts, largest)
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise Problem(400, "bad-form", f"the form cannot be read: {error.message}") from error
+    except (ValueError, KeyError, AssertionError) as error:  # headers of parts that are none
+        raise Problem(400, "bad-form", "the form cannot be read") from error
+    if not parser.is_whole:
+        await form.close()
+        raise Problem(400, "bad-form", "the form ends too early", hint="its last boundary is missing")
+    return form

@@ -6,18 +6,25 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, null, select
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
 from starlette.responses import Response
 
 import xsift
 from xsift.errors import XsiftError
 from xsift.service.api import models
-from xsift.service.api.bodies import charset_of, media_type_of, parse_json, read_body, read_lines, too_large
-from xsift.service.api.problems import Problem
+from xsift.service.api.bodies import (
+    charset_in,
+    media_type_of,
+    parse_json,
+    read_body,
+    read_form,
+    read_lines,
+    too_long,
+)
+from xsift.service.api.problems import Problem, Stopped
 from xsift.service.api.routes import Call, Parameter, PlainAnswer, Routes, json_response
 from xsift.service.publishing import Incoming, Overloaded, Receipt
 from xsift.service.store import deliveries as store
@@ -83,7 +90,7 @@ async def publish(call: Call) -> Response:
     label = call.query("label") or ""
     if len(label) > 1000:
         raise Problem(422, "bad-parameter", "label has more than 1,000 characters")
-    receipts, replayed = await _publish(call, [Incoming(body, label, charset_of(call.request))], key)
+    receipts, replayed = await _publish(call, [Incoming(body, label, _charset(call))], key)
     receipt = receipts[0]
     if receipt.error is not None:
         raise receipt.error
@@ -91,6 +98,10 @@ async def publish(call: Call) -> Response:
     if replayed:
         headers.append((b"idempotent-replayed", b"true"))
     return PlainAnswer(_receipt_json(receipt, wants_matches), 202, headers)
+
+
+def _charset(call: Call) -> str | None:
+    return charset_in(call.request.headers.get("content-type", ""))
 
 
 async def _publish(call: Call, incoming: list[Incoming], key: str | None) -> tuple[list[Receipt], bool]:
@@ -132,19 +143,23 @@ async def _publish_many(
         places.clear()
 
     size = 0
-    async for item in incoming:
-        lines.append(b"")
-        if isinstance(item, Problem):
-            lines[number] = to_json({"error": {"code": item.code, "message": item.message}})
-        else:
-            waiting.append(item)
-            places.append(number)
-            size += len(item.body)
-        number += 1
-        if len(waiting) >= TOGETHER or size > 1 << 22:
-            await flush()
-            size = 0
-    await flush()
+    try:
+        async for item in incoming:
+            lines.append(b"")
+            if isinstance(item, Problem):
+                lines[number] = to_json({"error": {"code": item.code, "message": item.message}})
+            else:
+                waiting.append(item)
+                places.append(number)
+                size += len(item.body)
+            number += 1
+            if len(waiting) >= TOGETHER or size > 1 << 22:
+                await flush()
+                size = 0
+        await flush()
+    except XsiftError as error:
+        # The request ends here, but what was stored before is stored: it is said, and a key makes repeating harmless.
+        raise Stopped(error, stored) from error
     if not lines:
         raise Problem(422, "no-documents", "there is no document in the body")
     headers = {"idempotent-replayed": "true"} if replays else {}
@@ -168,12 +183,19 @@ async def _patiently(work: Callable[[], Any]) -> Any:
 
 async def _from_lines(call: Call) -> AsyncIterator[Incoming | Problem]:
     limits = call.parts.settings.limits
-    async for lines in read_lines(call.request, limits.upload_bytes, 2 * limits.body_bytes):
+    longest = 2 * limits.body_bytes
+    async for lines in read_lines(call.request, limits.upload_bytes, longest):
         for _, line in lines:
+            if line is None:
+                yield too_long(longest)
+                continue
             try:
                 parsed = _LINE.validate_json(line)
-            except ValueError as error:
-                yield Problem(422, "bad-line", f"not an object with `xml`: {str(error).splitlines()[0]}")
+            except ValidationError as error:
+                found = error.errors(include_url=False, include_context=False)[0]
+                where = ".".join(str(part) for part in found["loc"])
+                why = f"{where}: {found['msg']}" if where else found["msg"]
+                yield Problem(422, "bad-line", f"not an object with `xml`: {why}")
                 continue
             # JSON is text: whatever encoding the declaration names, these are UTF-8 bytes now.
             yield Incoming(parsed.xml.encode("utf-8", "replace"), parsed.label, "utf-8")
@@ -181,32 +203,20 @@ async def _from_lines(call: Call) -> AsyncIterator[Incoming | Problem]:
 
 async def _from_form(call: Call) -> AsyncIterator[Incoming | Problem]:
     limits = call.parts.settings.limits
-    declared = call.request.headers.get("content-length", "")
-    if not declared.isdigit() or int(declared) > limits.upload_bytes:
-        raise (
-            too_large(limits.upload_bytes)
-            if declared
-            else Problem(411, "no-length", "multipart needs a content-length")
-        )
-    try:
-        form = await call.request.form(max_files=MOST_FILES, max_fields=MOST_FILES, max_part_size=limits.body_bytes)
-    except MultiPartException as error:
-        raise Problem(400, "bad-form", f"the form cannot be read: {error.message}") from error
-    except Exception as error:
-        if isinstance(error, XsiftError):
-            raise
-        raise Problem(400, "bad-form", "the form cannot be read") from error
+    form = await read_form(call.request, limits.upload_bytes, MOST_FILES, limits.body_bytes)
     try:
         for name, value in form.multi_items():
+            encoding = None
             if isinstance(value, UploadFile):
-                body = await value.read()
-                label = (value.filename or name)[:1000]
+                body, label = await value.read(), value.filename or name
+                encoding = charset_in(value.content_type or "")
             else:
-                body, label = value.encode("utf-8", "replace"), name[:1000]
+                body, label = value.encode("latin-1"), name
+            label = label.encode("latin-1").decode("utf-8", "replace")[:1000]
             if len(body) > limits.body_bytes:
                 yield Problem(413, "too-large", f"{label} is larger than {limits.body_bytes:,} bytes")
             else:
-                yield Incoming(body, label)
+                yield Incoming(body, label, encoding)
     finally:
         await form.close()
 
@@ -293,7 +303,7 @@ async def _trial(call: Call) -> tuple[models.TrialIn | None, xsift.Document]:
     if media_type_of(call.request) == "application/json":
         trial = models.TrialIn.model_validate(parse_json(body))
         return trial, xsift.Document(trial.xml)
-    return None, xsift.Document(body, encoding=charset_of(call.request))
+    return None, xsift.Document(body, encoding=_charset(call))
 
 
 async def in_trial(call: Call, work: Callable[[], Answer]) -> Answer:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from xsift.errors import DocumentError, StorageError, SubscriptionError, XPathError, XsiftError
 from xsift.service.store.deliveries import error_fields
 
-__all__ = ["Problem", "problem_response", "status_of"]
+__all__ = ["Problem", "Stopped", "problem_response", "status_of"]
 
 STATUSES = {
     "unknown-id": 404,
@@ -48,6 +48,16 @@ class Problem(XsiftError):
         self.status = status
         self.headers = headers or {}
         self.more = more
+
+
+class Stopped(Problem):
+    """What ended a request of many documents in the middle, and how many of them were stored before."""
+
+    def __init__(self, error: XsiftError, stored: int) -> None:
+        headers, more = getattr(error, "headers", {}), getattr(error, "more", {})
+        super().__init__(
+            status_of(error), error.code, error.message, hint=error.hint, headers=headers, stored=stored, **more
+        )
 
 
 def status_of(error: BaseException) -> int:

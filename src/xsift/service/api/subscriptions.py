@@ -18,7 +18,7 @@ from starlette.responses import Response
 import xsift
 from xsift.errors import XsiftError
 from xsift.service.api import models
-from xsift.service.api.bodies import read_lines
+from xsift.service.api.bodies import Line, read_lines, too_long
 from xsift.service.api.documents import NDJSON, in_trial
 from xsift.service.api.problems import Problem
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
@@ -236,7 +236,7 @@ class _Import:
     """By owner: so many subscriptions it has at most; the live set follows a moment later."""
     writing: asyncio.Task[None] | None = None
 
-    async def take(self, lines: list[tuple[int, bytes]]) -> None:
+    async def take(self, lines: list[Line]) -> None:
         """Puts some lines; those that cannot be used are noted, the others go in. It returns while they are written,
         so that the next lines are read meanwhile.
         """
@@ -266,9 +266,12 @@ class _Import:
             self.unchanged += result.unchanged
             self.version = max(self.version, result.version)
 
-    def _parse(self, lines: list[tuple[int, bytes]]) -> dict[str, list[Subscription]]:
+    def _parse(self, lines: list[Line]) -> dict[str, list[Subscription]]:
         good: list[tuple[int, models.ImportLine, str]] = []
         for number, line in lines:
+            if line is None:
+                self._refuse(number, None, too_long(LONGEST_LINE))
+                continue
             try:
                 parsed = _LINE.validate_json(line)
                 owner = parsed.owner or self.owner
@@ -316,7 +319,7 @@ async def import_subscriptions(call: Call) -> Response:
             415, "bad-type", f"{kind[:100]!r} is not taken here", hint="application/x-ndjson, a subscription a line"
         )
     importing = _Import(call, call.owner())
-    waiting: list[tuple[int, bytes]] = []
+    waiting: list[Line] = []
     async for lines in read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE):
         waiting += lines
         while len(waiting) >= IMPORT_ROWS:
