@@ -186,6 +186,31 @@ def test_removing_a_subscriber_removes_all_of_it(client: xsift.Client) -> None:
     assert len(client.deliveries("other")) == 4
 
 
+def test_a_number_is_never_used_twice(server: RunningServer, owner: str) -> None:
+    """Deliveries of a new subscriber have ids of their own, and nobody finds its name where an old one was."""
+    with server.client(owner=owner) as client, server.client(owner=f"{owner}-other") as other:
+        client.add("a", "//a", subscriber="gone")
+        publish(client, range(1))
+        before = client.deliveries("gone")[0].id
+        client.remove_subscriber("gone")
+        other.put_subscriber("private")
+        other.add("a", "//a", subscriber="private")
+        publish(other, range(1))
+        after = other.deliveries("private")[0].id
+        assert before.partition("-")[0] != after.partition("-")[0]
+        history = httpx.get(f"{server.url}/subscriptions/a/history", params={"owner": owner}).json()
+        assert [state["subscriber"] for state in history["items"]] == [""]
+
+
+def test_a_stream_ends_when_its_subscriber_is_removed(client: xsift.Client, http: httpx.Client) -> None:
+    client.add("a", "//a", subscriber="s")
+    with http.stream("GET", "/subscribers/s/events", timeout=10) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "retry: 1000"
+        client.remove_subscriber("s")
+        assert not any("event" in line for line in lines), "it ends, without waiting for the next sign of life"
+
+
 def test_an_ended_stream_comes_back(client: xsift.Client) -> None:
     """Two readers of one subscriber each get everything."""
     client.add("a", "//a", subscriber="s")

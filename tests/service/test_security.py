@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import xsift
 from tests.service.running import RunningServer, running, until
+from xsift.service.api.security import REMEMBERED_SECONDS
 
 SETTINGS = """
 [limits]
@@ -189,6 +191,23 @@ def test_a_revoked_key_opens_nothing(guarded: Guarded) -> None:
     assert admin.delete(f"/keys/{made['id']}").status_code == 204
     assert httpx.get(f"{guarded.server.url}/subscriptions", headers=headers).status_code == 401
     assert admin.delete(f"/keys/{made['id']}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/subscribers/frank/events", "/activity"])
+def test_a_stream_ends_when_its_key_is_revoked(guarded: Guarded, path: str) -> None:
+    admin, alice = guarded.http("admin"), guarded.http("alice")
+    made = admin.post("/keys", json={"owner": "frank", "roles": ["subscribe"]}).json()
+    headers = {"authorization": f"Bearer {made['key']}"}
+    with httpx.Client(base_url=guarded.server.url, headers=headers, timeout=30) as frank:
+        frank.put("/subscriptions/f", json={"xpath": "//secret"})
+        with frank.stream("GET", path) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "retry: 1000"
+            assert admin.delete(f"/keys/{made['id']}").status_code == 204
+            time.sleep(REMEMBERED_SECONDS + 0.5)
+            alice.post("/documents", content="<secret/>").raise_for_status()
+            assert not any("secret" in line or "match" in line for line in lines)
+    assert admin.delete("/subscribers/frank", params={"owner": "frank"}).status_code == 204
 
 
 def test_keys_on_the_command_line_beside_a_running_server(guarded: Guarded) -> None:

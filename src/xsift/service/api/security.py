@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 
 from xsift.service.api.problems import Problem
@@ -21,7 +22,7 @@ from xsift.service.settings import OwnerLimits, Settings
 from xsift.service.store import keys
 from xsift.service.store.keys import Caller
 
-__all__ = ["COOKIE", "Gate", "OwnerUse"]
+__all__ = ["COOKIE", "Gate", "OwnerUse", "Standing"]
 
 COOKIE = "xsift_key"
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -171,6 +172,27 @@ class Gate:
                     f"more than {rate:g} {what} a second",
                     headers={"retry-after": str(max(1, round(wait)))},
                 )
+
+
+class Standing:
+    """Whether somebody whose stream is open may still have it: keys are revoked, and a first one is made."""
+
+    def __init__(self, gate: Gate, request: Request, caller: Caller) -> None:
+        self._gate, self._request, self._caller = gate, request, caller
+        self._looked = time.monotonic()
+
+    async def holds(self) -> bool:
+        """Looked up now and then, so that a revoked key is told nothing for longer than a few seconds."""
+        if time.monotonic() - self._looked < REMEMBERED_SECONDS:
+            return True
+        try:
+            holds = await self._gate.caller(self._request) == self._caller
+        except Problem:
+            return False
+        except DBAPIError:  # the database is away, and so nobody can be asked
+            return True
+        self._looked = time.monotonic()
+        return holds
 
 
 def _key_of(request: Request) -> tuple[str | None, bool]:

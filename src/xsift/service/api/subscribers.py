@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from xsift.service.api import models
 from xsift.service.api.problems import Problem
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
-from xsift.service.api.security import OwnerUse
+from xsift.service.api.security import OwnerUse, Standing
 from xsift.service.api.subscriptions import OWNER, checked_name
 from xsift.service.delivery.events import as_json, gap_event, match_events
 from xsift.service.delivery.outbox import SequenceReader
@@ -180,6 +180,7 @@ async def delete(call: Call) -> Response:
 
     number, version = await call.parts.writer.run(work)
     call.parts.couriers.changed(number)
+    call.parts.outbox.end(number)
     await call.parts.live_set.reach(version)
     return Response(status_code=204)
 
@@ -197,6 +198,7 @@ class _EventStream(Response):
         del self.headers["content-length"]
         self._call, self._row, self._reader, self._use = call, row, reader, use
         self._peek = peek
+        self._standing = Standing(call.gate, call.request, call.caller)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         metrics = self._call.parts.metrics
@@ -226,6 +228,8 @@ class _EventStream(Response):
                 reader.dropped = None
             if found:
                 body += match_events(found, self._row.id)
+            if not await self._standing.holds():
+                break
             await _send_body(send, body or b": still here\n\n")
             if self._peek:  # somebody looks; nothing was delivered
                 continue
@@ -515,7 +519,8 @@ async def activity(call: Call) -> Response:
         try:
             yield b"retry: 1000\n\n" + b"".join(map(shown_event, list(call.parts.activity.feed)))
             pulsed = 0.0
-            while call.parts.ready:
+            standing = Standing(call.gate, call.request, call.caller)
+            while call.parts.ready and await standing.holds():
                 if time.monotonic() - pulsed >= PULSE_SECONDS:
                     pulsed = time.monotonic()
                     yield pulse()

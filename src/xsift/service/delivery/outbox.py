@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, select
 
@@ -154,12 +154,17 @@ class Outbox:
         for reader in channel.readers if channel is not None else ():
             reader.changed.set()
 
+    def end(self, subscriber: int) -> None:
+        """A subscriber was removed: its readers wait for nothing any more."""
+        channel = self._channels.get(subscriber)
+        for reader in channel.readers if channel is not None else ():
+            reader.closed = True
+            reader.changed.set()
+
     def close_readers(self) -> None:
         """The server stops: streams end, so that clients come back to another one."""
-        for channel in self._channels.values():
-            for reader in channel.readers:
-                reader.closed = True
-                reader.changed.set()
+        for number in self._channels:
+            self.end(number)
 
     async def read_store(self, subscriber: int, after: int) -> list[StoredDelivery]:
         return await self._reads.run(lambda connection: store.read(connection, subscriber, after, PAGE))
@@ -172,18 +177,22 @@ class Outbox:
             if not numbers:
                 continue
             with contextlib.suppress(Exception):  # the database is away: the next look will tell
-                for number, last in await self._reads.run(partial(_last_places, numbers=numbers)):
+                found = dict(await self._reads.run(partial(_last_places, numbers=numbers)))
+                for number in set(numbers) - found.keys():
+                    self.end(number)
+                for number, last in found.items():
                     channel = self._channels.get(number)
                     if channel is not None and last > channel.last:
                         channel.last = last
                         self.wake_all(number)
 
 
-def _last_places(connection: Connection, numbers: Sequence[int]) -> list[Any]:
-    found: list[Any] = []
+def _last_places(connection: Connection, numbers: Sequence[int]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
     for begin in range(0, len(numbers), 1000):
         query = select(subscribers.c.number, subscribers.c.last_place)
-        found += connection.execute(query.where(subscribers.c.number.in_(numbers[begin : begin + 1000])))
+        rows = connection.execute(query.where(subscribers.c.number.in_(numbers[begin : begin + 1000])))
+        found += [(row.number, row.last_place) for row in rows]
     return found
 
 

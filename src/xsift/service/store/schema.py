@@ -118,6 +118,7 @@ subscribers = Table(
     Column("attempts", Integer, nullable=False),  # of the delivery whose turn it is
     Column("retry_at", Float, nullable=False),
     UniqueConstraint("owner", "id"),
+    sqlite_autoincrement=True,  # a number names deliveries, also outside: another subscriber never gets it
 )
 
 documents = Table(

@@ -250,8 +250,10 @@ def get(connection: Connection, owner: str, id: str) -> Row[Any]:
 
 
 def history(connection: Connection, owner: str, id: str, most: int = 100) -> list[Row[Any]]:
-    """Every state that a subscription has had and that is still kept, the latest first."""
-    query = select(*SHOWN).select_from(JOINED).where(table.c.owner == owner, table.c.id == id)
+    """Every state that a subscription has had, the latest first. A subscriber that was removed has no name."""
+    joined = table.outerjoin(subscribers_table, table.c.subscriber == subscribers_table.c.number)
+    named = func.coalesce(subscribers_table.c.id, "").label("subscriber_id")
+    query = select(table, named).select_from(joined).where(table.c.owner == owner, table.c.id == id)
     return list(connection.execute(query.order_by(table.c.row.desc()).limit(most)))
 
 
