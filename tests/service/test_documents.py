@@ -329,6 +329,17 @@ def test_large_documents_are_delivered_a_few_at_a_time(client: xsift.Client) -> 
     assert labels == [str(number) for number in range(30)]
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_metadata_is_json(http: httpx.Client, number: str) -> None:
+    """What is delivered with it could not be read by anybody else."""
+    body = '{"id": "m", "xpath": "//a", "metadata": {"n": [NUMBER]}}'.replace("NUMBER", number)
+    one = http.put("/subscriptions/m", content=body.replace('"id": "m", ', ""))
+    assert (one.status_code, "JSON cannot say" in one.text) == (422, True)
+    many = http.post("/subscriptions", content=body, headers=NDJSON).json()
+    assert (many["added"], many["refused"]) == (0, 1)
+    assert http.put("/subscriptions/m", json={"xpath": "//a", "labels": {"a\0": "b"}}).status_code == 422
+
+
 def test_metadata_is_small(http: httpx.Client) -> None:
     answer = http.put("/subscriptions/large", json={"xpath": "//a", "metadata": {"x": "y" * 17_000}})
     assert answer.status_code == 422

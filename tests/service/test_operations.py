@@ -182,6 +182,22 @@ def test_malformed_everything(server: RunningServer) -> None:
         assert http.get("/readyz").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("DELETE", "/dead-letters/%C2%B2-1", 404),
+        ("DELETE", "/dead-letters/99999999999999999999-1", 404),
+        ("POST", "/dead-letters/1-99999999999999999999/replay", 404),
+        ("GET", "/subscriptions?label=%00=x", 422),
+        ("GET", "/subscriptions?contains=%00", 422),
+        ("GET", "/subscriptions/%00", 422),
+        ("GET", "/subscribers?after=%00/x", 422),
+    ],
+)
+def test_numbers_and_names_that_no_database_has(server: RunningServer, method: str, path: str, status: int) -> None:
+    assert httpx.request(method, server.url + path).status_code == status
+
+
 def test_garbage_instead_of_http(server: RunningServer) -> None:
     import socket
 

@@ -205,6 +205,8 @@ def test_retry_after_is_honoured(client: xsift.Client, receiver: Receiver) -> No
         "http://0.0.0.0/",
         "http://[::ffff:10.0.0.1]/",
         "http://not-a-host.invalid/",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:0/",
     ],
 )
 def test_where_webhooks_may_not_go(http: httpx.Client, url: str) -> None:
@@ -248,10 +250,12 @@ def test_the_check_is_made_where_the_connection_is_made(tmp_path: Path) -> None:
 
 def test_addresses() -> None:
     addresses = Addresses(["10.1.0.0/16", "fd00::/8"])
-    for allowed in ("8.8.8.8", "2001:4860:4860::8888", "10.1.2.3", "fd00::1", "::ffff:8.8.8.8"):
+    for allowed in ("8.8.8.8", "2001:4860:4860::8888", "10.1.2.3", "fd00::1", "::ffff:8.8.8.8", "::ffff:10.1.2.3"):
         assert addresses.allows(allowed), allowed
+    assert Addresses(["::1/128"]).allows("::1")
     refused = ["127.0.0.1", "10.2.0.1", "192.168.1.1", "169.254.169.254", "::1", "fe80::1%eth0", "::ffff:127.0.0.1"]
     refused += ["0.0.0.0", "224.0.0.1", "100.64.0.1", "2002:7f00:1::", "::", "255.255.255.255", "64:ff9b::7f00:1"]
+    refused += ["::10.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b:1::808:808", "fec0::1", "2001:0:0:0:0:0:f5ff:fffe"]
     for address in refused:
         assert not addresses.allows(address), address
     with pytest.raises(XsiftError, match="not a public address"):

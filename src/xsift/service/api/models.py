@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 __all__ = [
     "Acknowledgement",
@@ -45,9 +45,15 @@ def _fits_into_a_path(name: str) -> str:
     return name
 
 
+def _has_no_nul(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("it has a NUL character")
+    return text
+
+
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_fits_into_a_path)]
 """Ids of subscriptions, subscribers and owners."""
-Text = Annotated[str, StringConstraints(max_length=1000)]
+Text = Annotated[str, StringConstraints(max_length=1000), AfterValidator(_has_no_nul)]
 LARGEST_METADATA = 16 << 10
 Deliver = Literal["ids", "document", "fragments"]
 
@@ -81,6 +87,8 @@ class SubscriptionIn(_In):
     def _is_small(cls, metadata: dict[str, Any]) -> dict[str, Any]:
         if len(to_json(metadata)) > LARGEST_METADATA:
             raise ValueError(f"metadata has more than {LARGEST_METADATA:,} bytes as JSON")
+        if metadata != from_json(to_json(metadata, inf_nan_mode="null")):  # then nobody could read what has it
+            raise ValueError("metadata has a number that JSON cannot say: NaN, Infinity")
         return metadata
 
 
@@ -296,7 +304,7 @@ class TrialIn(_In):
 
     xml: str
     xpath: str | None = Field(default=None, max_length=65_536)
-    subscription: str | None = None
+    subscription: Name | None = None
     ordered: bool = False
     namespaces: dict[Text, Text] = Field(default_factory=dict, max_length=100)
 

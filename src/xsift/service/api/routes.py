@@ -140,12 +140,13 @@ class Call:
 
     def path(self, name: str) -> str:
         """A part of the path."""
-        return str(self.request.path_params[name])
+        return _without_nul(name, str(self.request.path_params[name]))
 
     def query(self, name: str, default: str | None = None) -> str | None:
         if self._query is None:
             self._query = _parsed(self.request.scope["query_string"].decode("latin-1"))
-        return self._query.get(name, default)
+        value = self._query.get(name, default)
+        return None if value is None else _without_nul(name, value)
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """A whole number of the query."""
@@ -185,6 +186,12 @@ class Call:
         if self.caller.is_admin and self.query("owner") is None:
             return None
         return self.owner()
+
+
+def _without_nul(name: str, value: str) -> str:
+    if "\x00" in value:  # PostgreSQL has no such character
+        raise Problem(422, "bad-parameter", f"{name} has a NUL character")
+    return value
 
 
 def _parsed(query: str) -> dict[str, str]:

@@ -427,7 +427,7 @@ def _dead(row: Any) -> dict[str, Any]:
 
 def _dead_letter(connection: Connection, id: str, owner: str | None) -> Any:
     subscriber, _, place = id.partition("-")
-    if subscriber.isdigit() and place.isdigit() and len(id) < 40:
+    if all(number.isascii() and number.isdigit() and len(number) <= 18 for number in (subscriber, place)):
         found = deliveries.dead(connection, owner=owner, subscriber=int(subscriber), place=int(place))
         if found:
             return found[0]

@@ -129,7 +129,7 @@ def _labels(call: Call) -> dict[str, str]:
     labels = {}
     for text in call.request.query_params.getlist("label"):
         name, separator, value = text.partition("=")
-        if not separator or not name or '"' in name:
+        if not separator or not name or '"' in name or "\x00" in text:
             raise Problem(422, "bad-parameter", f"label is {text[:50]!r}", hint="NAME=VALUE")
         labels[name] = value
     return labels

@@ -22,7 +22,9 @@ __all__ = ["Addresses", "guarded_transport"]
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # addresses of IPv4 as a gateway shows them
+# Addresses of IPv4 in those of IPv6: as a gateway shows them, translated, and as they were written once.
+HOLDS_IPV4 = [ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")]
+LOCAL = [ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "fec0::/10")]  # Python takes them for global
 
 
 class Addresses:
@@ -34,15 +36,12 @@ class Addresses:
     def allows(self, text: str) -> bool:
         """Whether an address may be called."""
         address: Address = ipaddress.ip_address(text.partition("%")[0])
-        if isinstance(address, ipaddress.IPv6Address):
-            inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-            if address in NAT64:
-                inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-            if inner is not None:
-                address = inner
-        if any(address.version == network.version and address in network for network in self._allowed):
+        inner = _inner(address)
+        if any(one in network for network in self._allowed for one in (address, inner)):
             return True
-        return address.is_global and not address.is_multicast
+        if any(address in network for network in LOCAL):
+            return False
+        return inner.is_global and not inner.is_multicast
 
     async def resolve(self, host: str, port: int) -> list[str]:
         """The addresses of a host. Raises XsiftError if one of them may not be called."""
@@ -59,6 +58,15 @@ class Addresses:
                 hint="the operator can allow networks: webhooks.allow_networks",
             )
         return addresses
+
+
+def _inner(address: Address) -> Address:
+    """The address of IPv4 that one of IPv6 stands for; any other is what it is."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return address
+    if any(address in network for network in HOLDS_IPV4):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):

@@ -112,7 +112,10 @@ class WebhookSender:
             raise XsiftError(
                 "bad-url", f"{url[:200]!r} cannot be called", hint="http or https, with a host, without a password"
             )
-        await self.addresses.resolve(parsed.host, parsed.port or (443 if parsed.scheme == "https" else 80))
+        port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
+        if not 1 <= port <= 65535:
+            raise XsiftError("bad-url", f"{url[:200]!r} has no port that there can be", hint="1 to 65535")
+        await self.addresses.resolve(parsed.host, port)
 
     async def send(self, subscriber: Any, deliveries: list[StoredDelivery]) -> SendVerdict:
         """Sends the first of the deliveries."""

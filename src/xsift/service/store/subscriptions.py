@@ -171,7 +171,7 @@ def _row(subscription: Subscription, subscriber: int) -> tuple[Any, ...]:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    return to_json(dict(value)).decode() if value else "{}"
+    return to_json(dict(value), inf_nan_mode="null").decode() if value else "{}"
 
 
 def _values(subscription: Subscription, subscriber: int) -> dict[str, Any]:
