@@ -4,8 +4,10 @@ alone.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import sqlite3
 import ssl
 import subprocess
 import threading
@@ -24,9 +26,10 @@ from xsift.errors import StorageError, XsiftError
 from xsift.service import live_set as live_set_module
 from xsift.service.api.application import all_routes
 from xsift.service.api.openapi import describe
+from xsift.service.api.problems import status_of
 from xsift.service.api.routes import _parsed
 from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
-from xsift.service.store import deliveries, migrations, subscribers
+from xsift.service.store import deliveries, leases, migrations, schema, subscribers
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import (
@@ -321,6 +324,38 @@ def test_the_writer_groups_and_isolates(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         writer.run_blocking(lambda connection: None)
     database.close()
+
+
+def test_a_database_that_somebody_else_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xsift.service.store.database.BUSY_SECONDS", 0.1)
+    with contextlib.closing(Database(f"sqlite:///{tmp_path}/x.db")) as database:
+        writer = Writer(database)
+        writer.start()
+        other = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        for work in (leases.take, leases.take):
+            with pytest.raises(StorageError, match="nothing was stored") as raised:
+                writer.run_blocking(lambda connection, work=work: work(connection, "name", "holder"))  # type: ignore[misc]
+            assert (raised.value.code, status_of(raised.value)) == ("storage-away", 503)
+        other.execute("ROLLBACK")
+        assert writer.run_blocking(lambda connection: leases.take(connection, "name", "holder"))
+        other.close()
+        writer.close()
+
+
+def test_a_clock_that_was_wrong(tmp_path: Path) -> None:
+    """A lease that was taken in the future is nobody's; numbers grow although the clock goes back."""
+    with (
+        contextlib.closing(Database(f"sqlite:///{tmp_path}/x.db")) as database,
+        database.engine.begin() as connection,
+    ):
+        assert leases.take(connection, "couriers", "dead")
+        assert not leases.take(connection, "couriers", "alive")
+        connection.execute(schema.leases.update().values(until=time.time() + 1e8))
+        assert leases.take(connection, "couriers", "alive")
+        assert deliveries.last_document(connection) == 0
+    later = Numbers(1).take() + (1 << 60)
+    assert Numbers(2, later).take() > later
 
 
 def test_migrations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

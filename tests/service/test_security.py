@@ -339,6 +339,19 @@ def test_it_does_not_listen_to_everybody_without_a_key(tmp_path: Path) -> None:
     assert "[no-keys]" in refused.stderr
 
 
+def test_what_it_cannot_start_with_is_said(server: RunningServer, tmp_path: Path) -> None:
+    taken = command(tmp_path, "--port", str(server.port))
+    assert (taken.returncode, "[cannot-listen]" in taken.stderr) == (4, True)
+    (tmp_path / "nonsense.pem").write_text("nonsense")
+    secret = command(tmp_path, "--certificate", str(tmp_path / "nonsense.pem"))
+    assert (secret.returncode, "nonsense.pem cannot be used" in secret.stderr) == (2, True)
+    (tmp_path / "data" / "xsift.db").write_text("nonsense, and more of it")
+    garbage = command(tmp_path, "--port", "0")
+    assert (garbage.returncode, "[no-database]" in garbage.stderr) == (4, True)
+    away = command(tmp_path, "--database", "postgresql://somebody:secret@127.0.0.1:1/none")
+    assert (away.returncode, "[no-database]" in away.stderr, "secret" in away.stderr) == (4, True, False)
+
+
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
@@ -347,6 +360,9 @@ def test_it_does_not_listen_to_everybody_without_a_key(tmp_path: Path) -> None:
         ("[webhooks]\nallow_networks = ['x']", "allow_networks"),
         ("[matching]\nthreads = 0", "threads"),
         ("not toml", "TOML"),
+        ("folder = 'x'", "folder is a section"),
+        ("[kafka]\ntopics = ['x']", "kafka.servers"),
+        ("[tls]\nkey = 'x'", "certificate"),
     ],
 )
 def test_settings_that_are_wrong(tmp_path: Path, settings: str, word: str) -> None:
@@ -355,5 +371,5 @@ def test_settings_that_are_wrong(tmp_path: Path, settings: str, word: str) -> No
     path = tmp_path / "settings.toml"
     path.write_text(settings)
     with pytest.raises(xsift.XsiftError, match=word) as raised:
-        read_settings(str(path))
+        read_settings(str(path), folder__path="incoming")
     assert raised.value.code == "bad-config"

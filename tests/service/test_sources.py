@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,12 @@ import pytest
 
 import xsift
 from tests.service.running import RunningServer, running, until
+from xsift.errors import StorageError
+from xsift.service.intake.folder import FolderIntake
+from xsift.service.intake.kafka import KafkaIntake
 from xsift.service.live_set import LiveSet
-from xsift.service.settings import TableSettings
+from xsift.service.publishing import Incoming, Receipt
+from xsift.service.settings import FolderSettings, Kafka, TableSettings
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.subscribers import NewSubscribers
@@ -76,6 +81,66 @@ def test_a_folder(server: RunningServer) -> None:
         assert {path.name for path in (incoming / "broken").iterdir()} == {"bad.xml", "not packed.gz"}
         found = {delivery.document["label"]: delivery.xml for delivery in client.deliveries("s")}
         assert found == {"good.xml": "<a>good</a>", "packed.xml.gz": "<a>packed</a>"}
+
+
+def test_files_whatever_their_names(server: RunningServer) -> None:
+    """Names that are no text, and names that begin alike for 200 characters: each file is a document of its own."""
+    incoming = server.folder / "incoming"
+    names = [
+        b"caf\xe9.xml",
+        "caffè.xml".encode(),
+        b"z.xml",
+        *(b"n" * 240 + b"%d.xml" % number for number in range(3)),
+    ]
+    with server.client(owner="folder") as client:
+        client.add("name", "//name", subscriber="names")
+        for name in names:
+            Path(os.fsdecode(os.fsencode(incoming) + b"/" + name)).write_text("<name/>")
+        until(lambda: {path.name for path in incoming.iterdir()} == {".hidden.xml", "done", "broken"})
+        labels = [delivery.document["label"] for delivery in client.deliveries("names")]
+        assert sorted(labels) == sorted(name.decode("utf-8", "replace") for name in names)
+
+
+class Away:
+    """A publisher whose database is locked, or fails, the first times."""
+
+    def __init__(self, *codes: str) -> None:
+        self.codes = list(codes)
+        self.published: list[str] = []
+
+    def publish_blocking(self, owner: str, documents: list[Incoming], *, key: str, source: str) -> list[Receipt]:
+        if self.codes:
+            raise StorageError(self.codes.pop(0), "not now")
+        self.published += [document.label for document in documents]
+        return [Receipt("1", document.label, []) for document in documents]
+
+
+AWAY = ("storage-away", "storage-full", "storage-failed")
+
+
+def test_a_file_waits_for_the_database(tmp_path: Path) -> None:
+    publisher = Away(*AWAY)
+    settings = FolderSettings(path=str(tmp_path), poll_seconds=0.01)
+    intake = FolderIntake(settings, publisher, 1000)  # type: ignore[arg-type]
+    (tmp_path / "a.xml").write_text("<a/>")
+    intake.start()
+    until(lambda: publisher.published == ["a.xml"])
+    until((tmp_path / "done" / "a.xml").exists)
+    intake.close()
+
+
+def test_a_message_waits_for_the_database(cluster: tuple[Any, str]) -> None:
+    producer, servers = cluster
+    producer.produce("waiting", b"<a/>", key=b"one")
+    assert producer.flush(30) == 0
+    publisher = Away(*AWAY)
+    settings = Kafka(servers=servers, topics=("waiting",), group="waiting")
+    intake = KafkaIntake(settings, publisher)  # type: ignore[arg-type]
+    intake.start()
+    until(lambda: publisher.published == ["one"], 60)
+    intake.close()
+    with pytest.raises(xsift.XsiftError, match=r"kafka\.options"):
+        KafkaIntake(Kafka(servers=servers, options={"no.such": 1}), publisher).start()  # type: ignore[arg-type]
 
 
 def test_a_topic_is_read_and_written(server: RunningServer, cluster: tuple[Any, str]) -> None:

@@ -16,6 +16,7 @@ import os
 import secrets
 import signal
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -45,8 +46,8 @@ from xsift.service.logs import configure_logs
 from xsift.service.metrics import Metrics
 from xsift.service.parts import Parts
 from xsift.service.publishing import Publisher
-from xsift.service.settings import Settings
-from xsift.service.store import keys, leases
+from xsift.service.settings import Settings, Tls
+from xsift.service.store import deliveries, keys, leases
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import SERVER_BITS, Numbers
 from xsift.service.store.subscribers import NewSubscribers
@@ -66,11 +67,23 @@ def run(settings: Settings) -> int:
     """Runs a server until it is told to stop; returns the exit code."""
     configure_logs(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_SECONDS)
+    _check_certificate(settings.tls)
     with contextlib.closing(_open_database(settings)) as database:
         _refuse_if_open_to_all(settings, database)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, database))
     return 0
+
+
+def _check_certificate(tls: Tls) -> None:
+    if not tls.certificate:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.certificate, tls.key or None, lambda: "")
+    except OSError as error:
+        both = f"{tls.certificate} and {tls.key}" if tls.key else tls.certificate
+        hint = "a certificate and its key, as PEM without a password"
+        raise XsiftError("bad-config", f"tls: {both} cannot be used: {error}", hint=hint) from error
 
 
 async def _serve(settings: Settings, database: Database) -> None:
@@ -116,6 +129,11 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+async def _until_over(server: uvicorn.Server) -> None:
+    with contextlib.suppress(SystemExit):  # it cannot listen; left alone, this would end the process without a word
+        await server.serve()
+
+
 class Server:
     """One server process."""
 
@@ -152,12 +170,13 @@ class Server:
         writer.start()
         number = writer.run_blocking(lambda connection: leases.take_number(connection, self._name, 1 << SERVER_BITS))
         self._server_number = number
+        last = writer.run_blocking(deliveries.last_document)
         outbox = Outbox(reads, alone=database.is_sqlite)
         activity = Activity()
         publisher = Publisher(
             live_set,
             writer,
-            Numbers(number),
+            Numbers(number, last),
             metrics,
             settings.matching,
             activity,
@@ -219,7 +238,7 @@ class Server:
             ssl_keyfile=self._settings.tls.key or None,
         )
         server = _Uvicorn(config)
-        serving = asyncio.create_task(server.serve())
+        serving = asyncio.create_task(_until_over(server))
         try:
             async with self._running():
                 await self._said_where(server, serving)
@@ -233,8 +252,7 @@ class Server:
                 await serving
         finally:
             server.should_exit = True
-            with contextlib.suppress(SystemExit):
-                await serving
+            await serving
         log.info("stopped")
 
     def _told_to_stop(self) -> None:

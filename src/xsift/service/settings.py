@@ -11,11 +11,14 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from xsift.errors import XsiftError
 
 __all__ = ["Settings", "read_settings"]
+
+
+ALL_SETTINGS = "docs/serve.md lists all settings"
 
 
 class _Section(BaseModel):
@@ -108,6 +111,12 @@ class Kafka(_Section):
     owner: str = "default"
     """In whose name they are published."""
 
+    @model_validator(mode="after")
+    def _has_servers(self) -> Kafka:
+        if self.topics and not self.servers:
+            raise ValueError("topics are read from kafka.servers, and there are none")
+        return self
+
 
 class FolderSettings(_Section):
     """[folder]: documents that are put into a folder are published, then moved to `done` or `broken` inside it."""
@@ -131,6 +140,12 @@ class Tls(_Section):
 
     certificate: str = ""
     key: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_certificate(self) -> Tls:
+        if self.key and not self.certificate:
+            raise ValueError("a key is of no use without its certificate")
+        return self
 
 
 class Settings(_Section):
@@ -179,7 +194,10 @@ def read_settings(path: str | None, **overrides: Any) -> Settings:
             continue
         section, _, setting = name.partition("__")
         if setting:
-            values.setdefault(section, {})[setting] = value
+            into = values.setdefault(section, {})
+            if not isinstance(into, dict):
+                raise XsiftError("bad-config", f"{path}: {section} is a section: [{section}]", hint=ALL_SETTINGS)
+            into[setting] = value
         else:
             values[section] = value
     try:
@@ -187,8 +205,9 @@ def read_settings(path: str | None, **overrides: Any) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
+        why = "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"]
         raise XsiftError(
             "bad-config",
-            f"{path or 'the command line'}: {where}: {first['msg']}",
-            hint="docs/serve.md lists all settings",
+            f"{path or 'the command line'}: {where + ': ' if where else ''}{why}",
+            hint=ALL_SETTINGS,
         ) from error

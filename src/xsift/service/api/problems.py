@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from xsift.errors import DocumentError, StorageError, SubscriptionError, XPathError, XsiftError
+from xsift.service.store.database import is_away
 from xsift.service.store.deliveries import error_fields
 
 __all__ = ["Problem", "Stopped", "problem_response", "status_of"]
@@ -72,6 +73,8 @@ def status_of(error: BaseException) -> int:
         return 500 if isinstance(error, StorageError) else 422
     if isinstance(error, ValidationError):
         return 422
+    if is_away(error):
+        return 503
     return 400 if isinstance(error, ClientDisconnect) else 500
 
 
@@ -88,6 +91,8 @@ def problem_response(error: BaseException) -> Response:
     elif isinstance(error, XsiftError):
         fields = error_fields(error)
         body = {"code": fields.pop("code"), "detail": fields.pop("message"), **fields, **getattr(error, "more", {})}
+    elif status == 503:
+        body = {"code": "storage-away", "detail": "the database does not answer", "hint": "repeat it later"}
     else:
         body = {"code": "internal", "detail": "the server made a mistake; its log says which"}
     headers = dict(getattr(error, "headers", {}))

@@ -34,6 +34,7 @@ __all__ = ["Couriers", "SendVerdict", "Sender"]
 log = logging.getLogger("xsift.service.delivery")
 
 ACKNOWLEDGE_EVERY = 50  # deliveries; what was sent after the last time is sent again after a crash, with the same ids
+LONGEST_WAIT = 86_400.0  # seconds that whoever receives may ask for
 IDLE_SECONDS = 5.0  # a courier without work goes home
 LOOK_SECONDS = (
     1.0  # how often somebody looks for work that was not told of: other servers', paused ones', after a crash
@@ -89,6 +90,7 @@ class Couriers:
         self._known: set[int] = set()  # subscribers that are sent to
         self._watch: asyncio.Task[None] | None = None
         self._ours = False
+        self._longest = max(LONGEST_WAIT, settings.longest_retry_seconds)
 
     async def start(self) -> None:
         self._outbox.on_arrival = self._arrived
@@ -178,7 +180,8 @@ class Couriers:
         pending: list[StoredDelivery] = []
         try:
             while True:
-                await asyncio.sleep(max(0.0, retry_at - time.time()))
+                # Never longer than any failure asks for: when it was noted, the clock may have been wrong.
+                await asyncio.sleep(min(max(0.0, retry_at - time.time()), self._longest))
                 if not pending:
                     pending = reader.available()
                     if pending:

@@ -65,7 +65,10 @@ class KafkaSender:
     async def send(self, subscriber: Any, deliveries: list[StoredDelivery]) -> SendVerdict:
         """Sends all of them; those before the first that failed count as received."""
         loop = asyncio.get_running_loop()
-        producer = self._connected()
+        try:
+            producer = self._connected()
+        except (kafka_module().KafkaException, ValueError, TypeError) as error:
+            return SendVerdict(0, reason=f"kafka.options: {error}")
         results: list[asyncio.Future[Any]] = []
         for delivery in deliveries:
             future: asyncio.Future[Any] = loop.create_future()

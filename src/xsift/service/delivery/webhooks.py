@@ -24,7 +24,7 @@ import httpx
 
 from xsift.errors import XsiftError
 from xsift.service.delivery.addresses import Addresses, guarded_transport
-from xsift.service.delivery.courier import SendVerdict
+from xsift.service.delivery.courier import LONGEST_WAIT, SendVerdict
 from xsift.service.delivery.events import as_json
 from xsift.service.metrics import Metrics
 from xsift.service.settings import Webhooks
@@ -34,7 +34,6 @@ from xsift.service.store.numbers import delivery_id
 __all__ = ["Breaker", "WebhookSender", "new_secret", "sign"]
 
 MOST_OF_ANSWER = 2048  # bytes of an answer that are read
-LONGEST_WAIT = 86_400.0  # seconds that a Retry-After may ask for
 
 
 def new_secret() -> str:

@@ -8,13 +8,14 @@ name, time and size: if the server dies between publishing and moving, the file 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import logging
 import os
 import threading
 import zlib
 from pathlib import Path
 
-from xsift.errors import XsiftError
+from xsift.errors import StorageError, XsiftError
 from xsift.service.publishing import Incoming, Publisher
 from xsift.service.settings import FolderSettings
 
@@ -65,24 +66,27 @@ class FolderIntake:
         for name in settled:
             if self._stop.is_set():
                 return
-            self._take(name, there[name])
+            try:
+                self._take(name, there[name])
+            except OSError as error:  # somebody took it away, or it cannot be moved: the others have their turn
+                told = {"file": _printable(name), "reason": str(error)}
+                log.warning("a file could not be moved; it is tried again", extra=told)
 
     def _take(self, name: str, facts: tuple[int, int]) -> None:
         try:
-            incoming = Incoming(self._read(self._folder / name), name)
-            key = f"folder:{name}:{facts[0]}:{facts[1]}"
+            incoming = Incoming(self._read(self._folder / name), _printable(name))
             receipt = self._publisher.publish_blocking(
-                self._settings.owner, [incoming], key=key[:200], source="folder"
+                self._settings.owner, [incoming], key=_key(name, facts), source="folder"
             )[0]
             error = receipt.error
         except (OSError, EOFError, zlib.error) as problem:
-            error = XsiftError("unreadable-file", f"{name} cannot be read: {problem}")
+            error = XsiftError("unreadable-file", f"{_printable(name)} cannot be read: {problem}")
         except XsiftError as problem:
-            if problem.code in ("overloaded", "closed", "storage-full", "storage-away"):
+            if isinstance(problem, StorageError) or problem.code == "overloaded":
                 return  # it stays where it is, and is tried again
             error = problem
         if error is not None:
-            log.warning("a file was refused", extra={"file": name, "reason": str(error)})
+            log.warning("a file was refused", extra={"file": _printable(name), "reason": str(error)})
         self._move(name, "broken" if error is not None else "done")
 
     def _read(self, path: Path) -> bytes:
@@ -100,3 +104,14 @@ class FolderIntake:
             target = self._folder / to / f"{name}.{number}"
         os.rename(self._folder / name, target)
         self._seen.pop(name, None)
+
+
+def _printable(name: str) -> str:
+    """The name of a file as text: names are bytes, and need not be text in any encoding."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _key(name: str, facts: tuple[int, int]) -> str:
+    """The idempotency key of a file, as long for any name."""
+    text = f"{facts[0]}:{facts[1]}:{name}".encode("utf-8", "surrogateescape")
+    return f"folder:{hashlib.sha256(text).hexdigest()}"

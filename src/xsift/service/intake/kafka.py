@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from typing import Any
 
-from xsift.errors import XsiftError
+from xsift.errors import StorageError, XsiftError
 from xsift.service.delivery.kafka import kafka_module
 from xsift.service.publishing import Incoming, Publisher
 from xsift.service.settings import Kafka
@@ -19,7 +18,7 @@ __all__ = ["KafkaIntake"]
 log = logging.getLogger("xsift.service.intake")
 
 TOGETHER = 64
-LATER = ("overloaded", "storage-full", "storage-away")
+LATER_SECONDS = 0.5
 
 
 class KafkaIntake:
@@ -32,8 +31,22 @@ class KafkaIntake:
         self._thread = threading.Thread(target=self._run, name="xsift-kafka", daemon=True)
 
     def start(self) -> None:
-        kafka_module()
+        self._consumer().close()  # what it cannot be made with is said now
         self._thread.start()
+
+    def _consumer(self) -> Any:
+        module = kafka_module()
+        options = {
+            "auto.offset.reset": "earliest",
+            **self._settings.options,
+            "bootstrap.servers": self._settings.servers,
+            "group.id": self._settings.group,
+            "enable.auto.commit": False,
+        }
+        try:
+            return module.Consumer(options)
+        except (module.KafkaException, ValueError, TypeError) as error:
+            raise XsiftError("bad-config", f"kafka.options: {error}") from error
 
     def close(self) -> None:
         self._stop.set()
@@ -42,15 +55,7 @@ class KafkaIntake:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            consumer = kafka_module().Consumer(
-                {
-                    "auto.offset.reset": "earliest",
-                    **self._settings.options,
-                    "bootstrap.servers": self._settings.servers,
-                    "group.id": self._settings.group,
-                    "enable.auto.commit": False,
-                }
-            )
+            consumer = self._consumer()
             try:
                 consumer.subscribe(list(self._settings.topics))
                 self._consume(consumer)
@@ -90,8 +95,8 @@ class KafkaIntake:
             except XsiftError as error:
                 if error.code == "closed":
                     return False
-                if error.code not in LATER:
+                if not isinstance(error, StorageError) and error.code != "overloaded":
                     log.warning("a message was refused", extra={"offset": where, "reason": str(error)})
                     return True
-                time.sleep(0.2)
+                self._stop.wait(LATER_SECONDS)  # nothing was stored: it is published again
         return False

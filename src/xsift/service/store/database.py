@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from xsift.errors import StorageError
 from xsift.service.store.migrations import migrate
 
-__all__ = ["LARGE_LOG", "Database", "is_full", "is_transient"]
+__all__ = ["LARGE_LOG", "Database", "is_away", "is_full", "is_locked", "is_transient"]
 
 BUSY_SECONDS = 30
 LARGE_LOG = 128 << 20  # bytes of SQLite's log, from which on it is to begin anew
@@ -51,7 +51,12 @@ class Database:
         json = {"json_serializer": _dumps, "json_deserializer": from_json}
         try:
             self.engine: Engine = sqlalchemy.create_engine(
-                parsed, pool_size=readers, max_overflow=2, pool_pre_ping=not self.is_sqlite, **json
+                parsed,
+                pool_size=readers,
+                max_overflow=2,
+                pool_pre_ping=not self.is_sqlite,
+                hide_parameters=True,  # documents and secrets have no place in a log
+                **json,
             )
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise StorageError(
@@ -62,11 +67,11 @@ class Database:
             event.listen(self.engine, "begin", _begin_sqlite)
         try:
             migrate(self.engine)
-        except OperationalError as error:
+        except DBAPIError as error:
             raise StorageError(
                 "no-database",
                 f"the database cannot be opened: {error.orig}",
-                hint=f"is {url!r} right, and is it running?",
+                hint=f"is {parsed.render_as_string(hide_password=True)} right, and is it running?",
             ) from error
 
     def connect(self) -> Connection:
@@ -143,6 +148,24 @@ def is_full(error: BaseException) -> bool:
     if getattr(cause, "sqlite_errorname", "") in ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC"):
         return True
     return str(getattr(cause, "sqlstate", "") or "").startswith("53") or "disk is full" in str(cause)
+
+
+def is_locked(error: BaseException) -> bool:
+    """Whether another process writes to SQLite's file, and went on for longer than we wait."""
+    return _sqlite_name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the database cannot be asked at the moment, whatever it is asked."""
+    if not isinstance(error, OperationalError):
+        return False
+    name = _sqlite_name(error)
+    return is_locked(error) or name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_FULL")) or not name
+
+
+def _sqlite_name(error: BaseException) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return str(getattr(cause, "sqlite_errorname", ""))
 
 
 def is_transient(error: BaseException) -> bool:

@@ -31,6 +31,7 @@ __all__ = [
     "crowded",
     "drop_beyond_backlog",
     "first_kept",
+    "last_document",
     "read",
     "store_publications",
     "waiting",
@@ -280,6 +281,11 @@ def _take_places_in_order(connection: Connection, counts: dict[int, int]) -> dic
         statement = update(subscribers).where(subscribers.c.number == bindparam("n"))
         connection.execute(statement.values(last_place=subscribers.c.last_place + bindparam("by")), changed)
     return before
+
+
+def last_document(connection: Connection) -> int:
+    """The largest number of the documents that are kept; 0 if there is none."""
+    return max(int(connection.scalar(select(func.max(kept.c.number))) or 0) for kept in (documents, broken))
 
 
 def store_broken(connection: Connection, found: list[Broken]) -> None:

@@ -12,6 +12,7 @@ from xsift.service.store.schema import leases as table
 __all__ = ["LEASE_SECONDS", "release_all", "take"]
 
 LEASE_SECONDS = 10.0
+FAR = 10 * LEASE_SECONDS  # so late no lease ends: a clock was wrong when it was taken, and its holder may be dead
 
 
 def take(connection: Connection, name: str, holder: str) -> bool:
@@ -22,7 +23,7 @@ def take(connection: Connection, name: str, holder: str) -> bool:
     connection.execute(new.on_conflict_do_nothing())
     connection.execute(
         update(table)
-        .where(table.c.name == name, or_(table.c.holder == holder, table.c.until < now))
+        .where(table.c.name == name, or_(table.c.holder == holder, table.c.until < now, table.c.until > now + FAR))
         .values(holder=holder, until=now + LEASE_SECONDS)
     )
     return bool(connection.scalar(select(table.c.holder).where(table.c.name == name)) == holder)

@@ -18,13 +18,13 @@ MOST_AT_ONCE = 1 << COUNT_BITS
 
 
 class Numbers:
-    """Makes numbers of documents, for one server."""
+    """Makes numbers of documents, for one server: larger ones than `last`."""
 
-    def __init__(self, server: int) -> None:
+    def __init__(self, server: int, last: int = 0) -> None:
         if not 0 <= server < 1 << SERVER_BITS:
             raise ValueError(f"server is {server}; from 0 to {(1 << SERVER_BITS) - 1}")
         self._server = server << COUNT_BITS
-        self._millisecond = self._count = 0
+        self._millisecond, self._count = last >> (SERVER_BITS + COUNT_BITS), MOST_AT_ONCE
         self._lock = threading.Lock()
 
     def take(self, number: int = 1) -> int:
@@ -32,7 +32,7 @@ class Numbers:
         if not 1 <= number <= MOST_AT_ONCE:
             raise ValueError(f"number is {number}; from 1 to {MOST_AT_ONCE}")
         with self._lock:
-            # A clock that goes back must not make numbers that were given out before.
+            # A clock that goes back, also while no server ran, must not make numbers that were given out before.
             now = max(self._millisecond, time.time_ns() // 1_000_000 - EPOCH)
             if now > self._millisecond:
                 self._millisecond, self._count = now, 0

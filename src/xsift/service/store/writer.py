@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from xsift.errors import StorageError
-from xsift.service.store.database import Database, is_full, is_transient
+from xsift.service.store.database import Database, is_away, is_full, is_locked, is_transient
 
 __all__ = ["Batched", "Writer"]
 
@@ -222,7 +222,7 @@ class Writer:
                     with connection.begin_nested():
                         work.result = work.run(connection)
                 except (SQLAlchemyError, OSError) as error:
-                    if is_transient(error) or is_full(error):
+                    if is_transient(error) or is_full(error) or is_locked(error):
                         raise
                     work.error = error
                 except Exception as error:
@@ -264,7 +264,7 @@ def _storage_error(error: BaseException) -> StorageError:
         return StorageError(
             "storage-full", "the disk is full, nothing was stored", hint="free some space, then repeat"
         )
-    if is_transient(error):
+    if is_transient(error) or is_away(error):
         return StorageError(
             "storage-away", "the database does not answer, nothing was stored", hint="repeat it later"
         )
