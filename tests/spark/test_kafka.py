@@ -133,7 +133,7 @@ def test_a_part_that_was_not_sent_is_sent_when_a_batch_comes_again(
     frame = spark.createDataFrame(rows, "subscription string, fragment string")
     sink = KafkaSink(servers, lambda _: "once-parts", transactions=True, query="query-3")
     parted = sink._parted(frame)
-    some = parted.where("__xsift_part < 2").drop("__xsift_part")
+    some = parted.where("__xsift_part < 2").drop("__xsift_part").toDF(*frame.columns)
     assert 0 < some.count() < 30
     KafkaSink(servers, sink.route, transactions=True, query="query-3")(some, 7)  # the driver died after two parts
     sink(frame, 7)
@@ -233,3 +233,26 @@ def test_equal_documents_of_a_batch_are_told_apart(spark: SparkSession, cluster:
     ids = [message.headers()[0][1] for message in received(servers, "to-twins")]
     assert len(ids) == 8
     assert len(set(ids)) == 4
+
+
+@pytest.mark.parametrize("transactions", [False, True])
+def test_only_matches_are_sent(spark: SparkSession, cluster: tuple[Any, str], transactions: bool) -> None:
+    """Not a document for a subscription that could not be decided on it, whatever the columns are called."""
+    _, servers = cluster
+    problem = "struct<code:string,message:string,line:int,column:int>"
+    rows = [("a", b"<a/>", None), ("a", b"<b/>", ("too-deep", "it could not be decided", 1, 1)), (None, b"<c>", None)]
+    frame = spark.createDataFrame(rows, f"subscription string, `x.ml` binary, `er.ror` {problem}")
+    topic = f"matches-only-{transactions}"
+    sink = KafkaSink(servers, _To(topic), value="x.ml", transactions=transactions, query=topic)
+    sink(frame, 0)
+    assert messages(servers, topic) == [(b"a", b"<a/>")]
+
+
+class _To:
+    """A route to one topic."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+
+    def __call__(self, subscription: str) -> str:
+        return self.topic

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 import xsift
 from tests.spark.data import finish
 from tests.spark.test_stream import NOW, Inbox
-from xsift.spark import DeltaSink, delta_sink, match_stream
+from xsift.spark import DeltaSink, FolderSink, KafkaSink, ParquetSink, delta_sink, match_stream
 from xsift.tables import SubscriptionTable
 
 if TYPE_CHECKING:
@@ -133,3 +133,48 @@ def test_what_a_delta_sink_refuses(spark: SparkSession, tmp_path: Path) -> None:
         DeltaSink(str(tmp_path / "out"), query="q")(rows.withColumn("number", rows.number.cast("string")), 1)
     with pytest.raises(xsift.XsiftError, match="write to another path"):
         DeltaSink(str(tmp_path / "out"), query="q", partition_by=["day"])(rows, 1)
+    with pytest.raises(xsift.XsiftError, match="a column 'Batch_ID'"):
+        DeltaSink(str(tmp_path / "new"), query="q")(rows.withColumnRenamed("number", "Batch_ID"), 0)
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_done(spark: SparkSession, tmp_path: Path) -> None:
+    """So the same checkpoint does once what was wrong is right."""
+    made = xsift.Subscriptions()
+    made.add("a", "//a")
+    inbox = Inbox(spark, tmp_path / "inbox")
+    inbox.put([b"<a/>", b"<a>"])
+    out = str(tmp_path / "out")
+    settings: dict[str, Any] = {"subscriptions": made, "checkpoint": str(tmp_path / "checkpoint"), "trigger": NOW}
+    numbered = inbox.stream().withColumnRenamed("number", "batch_id")
+    owned = inbox.stream().withColumnRenamed("number", "subscriber")
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"sink": FolderSink(out)}, "a row for each match"),
+        ({"sink": KafkaSink("localhost:1", str)}, "a row for each match"),
+        ({"sink": KafkaSink("localhost:1", str), "kind": "rows"}, "no column 'fragment'"),
+        ({"sink": DeltaSink(out, partition_by=["color"])}, "no column 'color'"),
+        ({"sink": DeltaSink(out, partition_by=["error"]), "dead_letters": "dead"}, "no column 'error'"),
+        ({"sink": out, "dead_letters": FolderSink(out), "kind": "rows"}, "leaves out broken documents"),
+        ({"sink": out, "documents": numbered}, "a column 'batch_id'"),
+        ({"sink": DeltaSink(out), "documents": numbered}, "a column 'batch_id'"),
+        ({"sink": FolderSink(out), "documents": owned, "kind": "rows"}, "a column 'subscriber'"),
+    ]
+    for options, message in refused:
+        documents = options.pop("documents", inbox.stream())
+        with pytest.raises(xsift.XsiftError, match=message):
+            match_stream(documents, **{**settings, **options})
+    for trigger, message in (({"processingTime": 7}, "processingTime"), ({"realTime": "5 seconds"}, "REAL_TIME")):
+        with pytest.raises(Exception, match=message):
+            match_stream(inbox.stream(), sink=out, **{**settings, "trigger": trigger})
+    finish(lambda: match_stream(inbox.stream(), sink=FolderSink(out), kind="rows", **settings))
+    assert [row.subscription for row in spark.read.parquet(out).collect()] == ["a"]
+
+
+def test_names_with_dots_into_every_sink(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([("a", 1, b"<a/>")], "subscription string, `a.b` int, `x``.y` binary")
+    DeltaSink(str(tmp_path / "delta"), partition_by=["a.b"], query="q")(frame, 0)
+    assert rows_of(tmp_path / "delta") == [{"subscription": "a", "a.b": 1, "x`.y": b"<a/>", "batch_id": 0}]
+    ParquetSink(str(tmp_path / "parquet"))(frame, 0)
+    FolderSink(str(tmp_path / "folders"))(frame, 0)
+    for folder in ("parquet", "folders"):
+        row = spark.read.parquet(str(tmp_path / folder)).collect()[0]
+        assert (row["subscription"], row["a.b"], bytes(row["x`.y"])) == ("a", 1, b"<a/>")

@@ -26,7 +26,7 @@ from xsift.errors import XsiftError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ERROR_SCHEMA", "Columns", "Output", "match_schema"]
+__all__ = ["ERROR_SCHEMA", "Columns", "Output", "match_schema", "quoted"]
 
 Output = Literal["matches", "rows", "nodes", "expressions"]
 STRINGS = ArrayType(StringType())
@@ -139,6 +139,11 @@ def match_schema(
 ) -> StructType:
     """The columns that match_documents gives for documents with these columns."""
     return Columns.of(documents, xml, kind=kind, keep_xml=keep_xml, names=names).schema
+
+
+def quoted(name: str) -> str:
+    """A column's name for Spark's expressions, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def _resolved(fields: list[StructField], option: str, name: str, exact: bool) -> StructField:

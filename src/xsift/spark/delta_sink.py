@@ -28,11 +28,13 @@ from deltalake.transaction import AddAction
 from pyspark.sql import functions as sql
 
 from xsift.errors import XsiftError
+from xsift.spark.sinks import needs_free
 from xsift.tables.folders import arrow_filesystem
 from xsift.tables.places import location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 __all__ = ["DeltaSink"]
 
@@ -49,8 +51,9 @@ class DeltaSink:
     """A Delta Lake table at a path or URL, made if it is not there, to which micro-batches are appended.
 
     It has the columns of the matches, of any kind of output, and `batch_id`. `partition_by` are columns whose values
-    get folders of their own. Every `compact_every` batches small files are merged; None leaves that to you
-    (`compact()`). `query` names whoever appends; match_stream gives the id of its query, which a restart keeps.
+    get folders of their own (to Delta Lake an empty text is none there, so the id `""` comes back as null). Every
+    `compact_every` batches small files are merged; None leaves that to you (`compact()`). `query` names whoever
+    appends; match_stream gives the id of its query, which a restart keeps.
     `storage_options` are those of delta-rs.
     """
 
@@ -64,20 +67,26 @@ class DeltaSink:
         """This sink for the query with an id."""
         return self if self.query else replace(self, query=id)
 
+    def check(self, schema: StructType) -> None:
+        """Raises an error if matches with these columns cannot be appended."""
+        self._schema(schema)
+
     def __call__(self, matches: DataFrame, batch_id: int) -> None:
         """Appends a micro-batch, unless it has been appended."""
         if not self.query:
             raise XsiftError(
                 "no-query", "the sink does not know for which query it writes", hint="DeltaSink(query=…)"
             )
-        schema = self._schema(matches)
+        schema = self._schema(matches.schema)
         table = self._table(schema)
         if self._has(table, batch_id):
             logger.info("batch %d is in %s already", batch_id, self.path)
             return
-        rows = matches.withColumn("batch_id", sql.lit(batch_id).cast("bigint"))
+        plain = {name: f"c{place}" for place, name in enumerate(schema.names)}  # names that PySpark finds
+        rows = matches.toDF(*(plain[name] for name in matches.columns))
+        rows = rows.withColumn(plain["batch_id"], sql.lit(batch_id).cast("bigint"))
         if self.partition_by:
-            rows = rows.repartition(*self.partition_by)
+            rows = rows.repartition(*(plain[name] for name in self.partition_by))
         place = location(self.path)
         task = _Write(place, tuple(self.storage_options.items()), tuple(self.partition_by), _as_bytes(schema))
         files = rows.mapInArrow(task, WRITTEN).collect()
@@ -85,15 +94,16 @@ class DeltaSink:
         if self.compact_every and batch_id % self.compact_every == self.compact_every - 1:
             self.compact()
 
-    def _schema(self, matches: DataFrame) -> pa.Schema:
+    def _schema(self, matches: StructType) -> pa.Schema:
         """The columns of the table."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
+        needs_free(matches.names, "batch_id")
         for column in self.partition_by:
-            if column not in matches.columns:
-                there = ", ".join(map(repr, matches.columns))
+            if column not in matches.names:
+                there = ", ".join(map(repr, matches.names))
                 raise XsiftError("missing-column", f"there is no column {column!r}", hint=f"there is {there}")
-        given = to_arrow_schema(matches.schema, timezone="UTC")
+        given = to_arrow_schema(matches, timezone="UTC")
         for column in self.partition_by:
             _check_partition(given.field(column))
         return pa.schema([*given, pa.field("batch_id", pa.int64())])
@@ -198,7 +208,7 @@ class _Write:
         open_files: dict[tuple[str | None, ...], _File] = {}
         done: list[_File] = []
         for batch in batches:
-            rows = pa.Table.from_batches([batch]).cast(_nullable(schema))
+            rows = pa.Table.from_batches([batch]).rename_columns(schema.names).cast(_nullable(schema))
             for values, part in _by_values(rows, self.partition_by):
                 file = open_files.get(values)
                 if file is None:

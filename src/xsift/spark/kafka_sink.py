@@ -23,10 +23,12 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from xsift.errors import XsiftError
+from xsift.spark.columns import ERROR_SCHEMA
 from xsift.spark.sinks import needs_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 __all__ = ["KafkaSink"]
 
@@ -64,6 +66,7 @@ class KafkaSink:
     parts: int = 4
     progress_topic: str = "xsift-progress"
     query: str | None = None
+    matches_only = True  # of a broken document there is nothing to send
     _state: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
     """Whether a batch was sent since the driver started."""
 
@@ -84,38 +87,49 @@ class KafkaSink:
         """This sink for the query with an id."""
         return self if self.query else replace(self, query=id, _state={})
 
-    def __call__(self, matches: DataFrame, batch_id: int) -> None:
-        """Sends a micro-batch; returns when the brokers have all of it."""
-        needs_rows(matches)
-        if self.value not in matches.columns:
-            there = ", ".join(map(repr, matches.columns))
+    def check(self, schema: StructType) -> None:
+        """Raises an error if matches with these columns cannot be sent."""
+        needs_rows(schema.names)
+        if self.value not in schema.names:
+            there = ", ".join(map(repr, schema.names))
             raise XsiftError(
                 "missing-column", f"the matches have no column {self.value!r}", hint=f"value= can be one of {there}"
             )
-        delivered = matches.where("subscription is not null")
+
+    def __call__(self, matches: DataFrame, batch_id: int) -> None:
+        """Sends a micro-batch; returns when the brokers have all of it."""
+        self.check(matches.schema)
+        if self.transactions and not self.query:
+            raise XsiftError("no-query", "the sink does not know for which query it sends", hint="KafkaSink(query=…)")
+        names = tuple(matches.columns)
         if not self.transactions:  # equal matches in one task, where they are counted
-            sent = delivered.repartition(sql.xxhash64(*self._said(delivered))).mapInArrow(
-                _Send(self, batch_id), "sent bigint"
-            )
+            delivered, said = self._delivered(matches)
+            sent = delivered.repartition(said).mapInArrow(_Send(self, names, batch_id), "sent bigint")
             sent.agg(sql.sum("sent")).collect()
             return
-        if not self.query:
-            raise XsiftError("no-query", "the sink does not know for which query it sends", hint="KafkaSink(query=…)")
         first = not self._state.get("ran")
         if first:
             self._make_progress_topic()
-        sent = self._parted(delivered).mapInArrow(_SendParts(self, batch_id, first), "sent bigint")
+        sent = self._parted(matches).mapInArrow(_SendParts(self, names, batch_id, first), "sent bigint")
         sent.agg(sql.sum("sent")).collect()
         self._state["ran"] = True
 
-    def _parted(self, delivered: DataFrame) -> DataFrame:
-        """The matches, those of a part in one task."""
-        part = sql.pmod(sql.xxhash64(*self._said(delivered)), sql.lit(self.parts)).cast("int")
-        return delivered.withColumn(PART, part).repartitionById(self.parts, sql.col(PART))
+    def _delivered(self, matches: DataFrame) -> tuple[DataFrame, Column]:
+        """What is sent, its columns under names that PySpark finds (it looks for `a.b` inside of `a`); and a hash
+        that equal matches have in common."""
+        plain = {name: f"c{place}" for place, name in enumerate(matches.columns)}
+        delivered = matches.toDF(*plain.values()).where(f"{plain['subscription']} is not null")
+        errors = [field.name for field in matches.schema.fields if field.dataType == ERROR_SCHEMA]
+        if errors:  # of a subscription that could not be decided: nothing was found that could be sent
+            delivered = delivered.where(f"{plain[errors[-1]]} is null")
+        said = [plain[name] for name in ("subscription", "path", "element", self.value) if name in plain]
+        return delivered, sql.xxhash64(*said)
 
-    def _said(self, delivered: DataFrame) -> list[str]:
-        """The columns of which equal matches have equal ones."""
-        return [name for name in ("subscription", "path", "element", self.value) if name in delivered.columns]
+    def _parted(self, matches: DataFrame) -> DataFrame:
+        """What is sent, that of a part in one task."""
+        delivered, said = self._delivered(matches)
+        part = sql.pmod(said, sql.lit(self.parts)).cast("int")
+        return delivered.withColumn(PART, part).repartitionById(self.parts, sql.col(PART))
 
     def client(self, **more: Any) -> dict[str, Any]:
         """The settings of a client of librdkafka."""
@@ -215,6 +229,8 @@ class _Sender:
 @dataclass(frozen=True)
 class _Send:
     sink: KafkaSink
+    names: tuple[str, ...]
+    """The names of the columns."""
     batch_id: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -223,7 +239,7 @@ class _Send:
         settings = {"enable.idempotence": True, "linger.ms": 5}
         sender = _Sender(self.sink, self.batch_id, Producer({**settings, **self.sink.client()}))
         for batch in batches:
-            sender.send(batch)
+            sender.send(batch.rename_columns(list(self.names)))
         sender.finish()
         yield _sent(sender.count)
 
@@ -233,6 +249,7 @@ class _SendParts:
     """Sends the parts that come, each as a transaction, unless it has been."""
 
     sink: KafkaSink
+    names: tuple[str, ...]
     batch_id: int
     first: bool
     """Whether this is the first batch since the driver started: only that one, and tasks that are tried again, can
@@ -245,7 +262,8 @@ class _SendParts:
         check = self.first or (context is not None and context.attemptNumber() > 0)
         transactions: dict[int, _Transaction | None] = {}
         count = 0
-        for batch in batches:
+        for each in batches:
+            batch = each.rename_columns([*self.names, PART])
             numbers = batch[PART].to_numpy()
             for part in np.unique(numbers).tolist():
                 if part not in transactions:

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from xsift.errors import XsiftError
 from xsift.tables.folders import Folder, LocalFolder, open_folder
 
-__all__ = ["Notes", "check_output", "query_id", "versions_used"]
+__all__ = ["Notes", "check_output", "forget_output", "query_id", "versions_used"]
 
 logger = logging.getLogger("xsift.spark")
 
@@ -78,18 +78,18 @@ def query_id(checkpoint: str, storage_options: Mapping[str, str] | None = None) 
     return str(json.loads(metadata)["id"])
 
 
-def check_output(checkpoint: str, storage_options: Mapping[str, str], facts: Mapping[str, Any]) -> None:
-    """Notes what a query gives when it first begins. Raises an error if it gave something else before: its sink would
-    have rows of two kinds."""
+def check_output(checkpoint: str, storage_options: Mapping[str, str], facts: Mapping[str, Any]) -> bool:
+    """Notes what a query gives when it first begins, and returns whether it did. Raises an error if it gave something
+    else before: its sink would have rows of two kinds."""
     try:
         folder = open_folder(checkpoint, storage_options)
         content = folder.read(OUTPUT_NOTE)
         if content is None:
             folder.write(OUTPUT_NOTE, json.dumps(facts).encode())
-            return
+            return True
     except (OSError, ValueError) as error:  # a file system that Spark knows, and Arrow does not
         logger.warning("%s cannot be reached, so a restart with another kind goes unnoticed: %s", checkpoint, error)
-        return
+        return False
     for name, before in json.loads(content).items():
         if facts.get(name) != before:
             raise XsiftError(
@@ -97,6 +97,12 @@ def check_output(checkpoint: str, storage_options: Mapping[str, str], facts: Map
                 f"the query of this checkpoint has {name}={before!r}, and was started with {facts.get(name)!r}",
                 hint="start it as before, or with another checkpoint and another sink",
             )
+    return False
+
+
+def forget_output(checkpoint: str, storage_options: Mapping[str, str]) -> None:
+    """Takes the note of check_output back: the query did not start."""
+    open_folder(checkpoint, storage_options).delete(OUTPUT_NOTE)
 
 
 def _name(batch_id: int) -> str:

@@ -23,6 +23,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.types import DoubleType, StructField
 
 from xsift.matching.display import plural
+from xsift.spark.columns import quoted
 from xsift.spark.worker import LISTED, LOAD
 
 if TYPE_CHECKING:
@@ -67,13 +68,13 @@ def observe_input(documents: DataFrame, arrived: str | None, name: str = OUTPUT)
     """The documents, counted on their way."""
     counted = [sql.count(sql.lit(1)).alias("documents")]
     if arrived is not None:
-        counted.append(sql.min(sql.col(f"`{arrived}`")).cast("double").alias("oldest"))
+        counted.append(sql.min(sql.col(quoted(arrived))).cast("double").alias("oldest"))
     return documents.observe(f"{name}{INPUT}", *counted)
 
 
 def observe_output(matched: DataFrame, output: str, names: Mapping[str, str], name: str = OUTPUT) -> DataFrame:
     """The matches, counted on their way; the columns VERSION and LOAD go."""
-    at = {name: f"`{called.replace('`', '``')}`" for name, called in names.items()}
+    at = {name: quoted(called) for name, called in names.items()}
     if output in LISTED:
         found, broken = f"array_size({at[output]})", f"int({at['error']} is not null)"
         failures = f"array_size({at['failures']})"

@@ -6,6 +6,7 @@ twice. delta_sink.py and kafka_sink.py have those that recognise it instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ from xsift.errors import XsiftError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
-__all__ = ["FolderSink", "ParquetSink", "needs_rows"]
+__all__ = ["FolderSink", "ParquetSink", "needs_free", "needs_rows"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,13 @@ class ParquetSink:
 
     path: str
 
+    def check(self, schema: StructType) -> None:
+        """Raises an error if matches with these columns cannot be written."""
+        needs_free(schema.names, "batch_id")
+
     def __call__(self, matches: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch, in place of what it wrote before."""
+        self.check(matches.schema)
         matches.write.mode("overwrite").parquet(f"{self.path.rstrip('/')}/batch_id={batch_id}")
 
 
@@ -44,12 +51,18 @@ class FolderSink:
 
     path: str
     buckets: int | None = None
+    matches_only = True  # of a broken document there is nothing to deliver
     _begun: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """The last batch that was begun since the driver started."""
 
+    def check(self, schema: StructType) -> None:
+        """Raises an error if matches with these columns cannot be written."""
+        needs_rows(schema.names)
+        needs_free(schema.names, "batch_id", "subscriber" if self.buckets is None else "bucket")
+
     def __call__(self, matches: DataFrame, batch_id: int) -> None:
         """Writes a micro-batch, in place of what it wrote before."""
-        needs_rows(matches)
+        self.check(matches.schema)
         folder = "subscription" if self.buckets is None else "bucket"
         delivered = matches.where("subscription is not null").withColumn("batch_id", sql.lit(batch_id))
         if self.buckets is not None:
@@ -98,7 +111,19 @@ def _folder_name(id: Column) -> Column:
     return sql.when(odd | typed, sql.concat(sql.substring(id, 1, 8), sql.lit("~"), sql.sha2(id, 256))).otherwise(id)
 
 
-def needs_rows(matches: DataFrame) -> None:
+def needs_rows(columns: Sequence[str]) -> None:
     """Raises an error unless there is a row for each match."""
-    if "subscription" not in matches.columns:
+    if "subscription" not in columns:
         raise XsiftError("wrong-output", "deliveries need a row for each match", hint="kind='rows' or kind='nodes'")
+
+
+def needs_free(columns: Sequence[str], *added: str) -> None:
+    """Raises an error if there is a column already that a sink adds: one of both would be lost."""
+    there = {name.lower(): name for name in columns}
+    for name in added:
+        if name in there:
+            raise XsiftError(
+                "column-exists",
+                f"the matches have a column {there[name]!r}, and the sink adds one of that name",
+                hint="rename or drop it",
+            )

@@ -15,23 +15,24 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sql
-from pyspark.sql.types import LongType, StructField
+from pyspark.sql.types import LongType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from xsift.errors import TableError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
 from xsift.spark.batch import choose_batch_size, map_documents, match_with
-from xsift.spark.columns import Columns, Output
+from xsift.spark.columns import Columns, Output, quoted
 from xsift.spark.compiled import Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
-from xsift.spark.notes import RETAINED, Notes, check_output, query_id
+from xsift.spark.notes import RETAINED, Notes, check_output, forget_output, query_id
 from xsift.spark.progress import LOAD_FIELD, OUTPUT, VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
 from xsift.spark.worker import Task
@@ -46,7 +47,10 @@ __all__ = ["Sink", "match_stream"]
 
 Sink = Callable[["DataFrame", int], None]
 """A function of a micro-batch's matches and its number. It should write by that number: a batch may come again after
-a crash. One with a method `for_query(id)` is first asked for itself with the id of the query."""
+a crash. One with a method `for_query(id)` is first asked for itself with the id of the query; one with a method
+`check(schema)` may raise an error, before anything runs, if it cannot take matches with these columns."""
+
+logger = logging.getLogger("xsift.spark")
 
 SET_SETTING = "spark.xsift.set"  # Spark hands settings that begin so to every task of a job
 RETAINED_SETTING = "spark.sql.streaming.minBatchesToRetain"
@@ -102,6 +106,8 @@ def match_stream(
         raise ValueError(f"on_error is {on_error!r}; it can be 'keep' or 'fail'")
     dead = dead_letters is not None
     columns = Columns.of(documents, xml, id, kind=kind, keep_xml=keep_xml or dead, names=names)
+    sinks = _sink(sink), _sink(dead_letters)
+    _check_sinks(*sinks, columns, keep_xml)
     arrived = _arrival(documents, arrived)
     settings: dict[str, Any] = {
         "xml": columns.xml,
@@ -152,15 +158,20 @@ def match_stream(
     retained = int(spark.conf.get(RETAINED_SETTING, None) or RETAINED)
     place = _Place(checkpoint, tuple(access.items()), retained)
     facts = {"kind": kind, "keep_xml": keep_xml, "dead_letters": dead, "names": dict(columns.names)}
-    check_output(checkpoint, access, facts)
-    process = _Process(live, place, _sink(sink), _sink(dead_letters), columns, keep_xml)
+    process = _Process(live, place, *sinks, columns, keep_xml)
     log_progress(spark)
     writer = matched.writeStream.foreachBatch(process).option("checkpointLocation", checkpoint)
     if name:
         writer = writer.queryName(name)
     if trigger:
         writer = writer.trigger(**trigger)
-    return writer.start()
+    noted = check_output(checkpoint, access, facts)
+    try:
+        return writer.start()
+    except Exception:
+        if noted:  # nothing was given yet
+            forget_output(checkpoint, access)
+        raise
 
 
 def _arrival(documents: DataFrame, arrived: str | None) -> str | None:
@@ -178,13 +189,34 @@ def _own_place(storage: str, checkpoint: str) -> str:
     return f"{storage.rstrip('/')}/{hashlib.blake2b(location(checkpoint).encode(), digest_size=8).hexdigest()}"
 
 
-def _quoted(name: str) -> str:
-    """A column's name for Spark's expressions, whatever is in it."""
-    return f"`{name.replace('`', '``')}`"
-
-
 def _sink(given: Any) -> Any:
     return ParquetSink(given) if isinstance(given, str) else given
+
+
+def _dropped(columns: Columns, keep_xml: bool) -> tuple[list[str], list[str]]:
+    """Where dead letters are apart: the columns that matches are without, and those that dead letters are without."""
+    names = columns.names
+    found = ("matches", "expressions", "failures", "path", "element", "fragment")
+    return (
+        [names["error"], *([] if keep_xml else [columns.xml])],
+        [names[name] for name in found if name in names],
+    )
+
+
+def _check_sinks(sink: Any, dead_letters: Any, columns: Columns, keep_xml: bool) -> None:
+    """Has the sinks that can tell refuse what they cannot write, while nothing is done yet."""
+    without, dead_without = _dropped(columns, keep_xml) if dead_letters is not None else ([], [])
+    for each, gone in ((sink, without), (dead_letters, dead_without)):
+        if hasattr(each, "check"):
+            each.check(StructType([field for field in columns.schema.fields if field.name not in gone]))
+    if getattr(dead_letters, "matches_only", False):
+        raise XsiftError(
+            "wrong-sink",
+            f"{type(dead_letters).__name__} leaves out broken documents",
+            hint="dead_letters= can be a path, a DeltaSink, or a function of yours",
+        )
+    if dead_letters is None and getattr(sink, "matches_only", False):
+        logger.warning("%s leaves out broken documents: dead_letters= keeps them", type(sink).__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,18 +290,12 @@ class _Process:
         if dead_letters is None:
             sink(batch, batch_id)
             return
-        names = self._columns.names
-        error = sql.col(_quoted(names["error"]))
-        added = [
-            names[name]
-            for name in ("matches", "expressions", "failures", "path", "element", "fragment")
-            if name in names
-        ]
+        error = sql.col(quoted(self._columns.names["error"]))
+        without, dead_without = _dropped(self._columns, self._keep_xml)
         matched = batch.persist()
         try:
-            dead_letters(matched.where(error.isNotNull()).drop(*added), batch_id)
-            dropped = [names["error"], *([] if self._keep_xml else [self._columns.xml])]
-            sink(matched.where(error.isNull()).drop(*dropped), batch_id)
+            dead_letters(matched.where(error.isNotNull()).drop(*dead_without), batch_id)
+            sink(matched.where(error.isNull()).drop(*without), batch_id)
         finally:
             matched.unpersist()
 
