@@ -165,6 +165,24 @@ def test_an_id_twice_is_found_whatever_the_shards(spark: SparkSession) -> None:
     assert compiled.subscriptions == 2
 
 
+@pytest.mark.parametrize("shards", [None, 3])
+def test_errors_tell_the_rows_of_the_whole_table(spark: SparkSession, shards: int | None) -> None:
+    """Whatever was left out before them, and whichever shard they are in."""
+    ids = ["x", "y", "x", "z", None, "w", "x"]
+    rows = pa.table({"id": ids, "xpath": ["//a[", "//a", "//a", "//q:a", "//a", None, "//b"]})
+    compiled = compile_subscriptions(spark, rows, shards=shards, errors="collect")
+    assert sorted((error.row or 0, id, error.code) for id, error in compiled.failed) == [
+        (0, "x", "predicate-not-closed"),
+        (3, "z", "unbound-prefix"),
+        (4, "row 5", "missing-value"),
+        (5, "row 6", "missing-value"),
+        (6, "x", "duplicate-id"),
+    ]
+    good = pa.table({"id": list("abcde"), "xpath": ["//a"] * 5})
+    with pytest.raises(xsift.SubscriptionError, match="row 6 has no id or no xpath"):
+        compile_subscriptions(spark, pa.concat_tables([good, rows.slice(5, 1)]), shards=shards)
+
+
 def test_names_of_columns(spark: SparkSession) -> None:
     made = xsift.Subscriptions()
     made.add("a", "//a")
@@ -315,3 +333,10 @@ def test_a_broken_document_fails_the_job_if_asked(documents: DataFrame, subscrip
     matched = match_documents(documents, subscriptions=subscriptions, on_error="fail", id="number")
     with pytest.raises(PySparkException, match=r"document \d+: "):
         matched.collect()
+
+
+def test_a_name_with_a_backtick_in_a_set_that_is_routed(spark: SparkSession, tmp_path: Path) -> None:
+    documents = spark.createDataFrame([("<a/>",)], "`x``ml` string")
+    rows = pa.table({"id": ["a", "b"], "xpath": ["//a", "//b"]})
+    found = match_documents(documents, subscriptions=rows, xml="x`ml", shards=2, storage=str(tmp_path)).collect()
+    assert [row.matches for row in found] == [["a"]]

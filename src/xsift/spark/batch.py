@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructField, StructType
 
 from xsift.matching import Limits, Residuals
-from xsift.spark.columns import Columns, Output
+from xsift.spark.columns import Columns, Output, quoted
 from xsift.spark.compile_job import cores_of
 from xsift.spark.compiled import Compiled, Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.progress import LOAD_FIELD, observe_input, observe_output
@@ -158,9 +158,8 @@ def _plainly(
 
 def _sample(documents: DataFrame, columns: Columns) -> pa.Array:
     """Some documents, by which a set that has to be split is split well."""
-    few = (
-        documents.select(documents[f"`{columns.xml}`"].alias("xml")).where("xml is not null").limit(SAMPLE_DOCUMENTS)
-    )
+    some = documents.select(documents[quoted(columns.xml)].alias("xml"))
+    few = some.where("xml is not null").limit(SAMPLE_DOCUMENTS)
     return few.toArrow()["xml"].combine_chunks()
 
 

@@ -50,6 +50,8 @@ Errors = Literal["raise", "collect"]
 REPORTED_ERRORS = 20
 SAMPLE_ROWS = 50_000  # by which the number of shards is judged first
 SHARD_ATTEMPTS = 3
+BY_EXPRESSION = "compile_subscriptions(…, by_expression=True)"
+ROW = "row"  # the column with the number of each row of a table
 DRIVER_ROWS = 200_000  # as many are compiled on the driver, which is quicker than to start a job
 
 
@@ -72,13 +74,16 @@ class Compiled:
 
     def task(self, **settings: Any) -> Task:
         """The function that workers run; `settings` are those of Task."""
+        asked = settings.get("output") == "expressions" and self.subscriptions
+        if asked and not any(part.subscribers for part in self.parts):
+            raise XsiftError("no-expressions", "this set was not compiled by expression", hint=BY_EXPRESSION)
         return Task(self.parts, **settings, router=self.router, folder=self.folder, one_at_a_time=self.sharded)
 
     def subscribers(self, spark: SparkSession) -> DataFrame:
         """Who subscribed to what, for results by expression: the columns `expression` and `subscription`."""
         names = [(part.subscribers,) for part in self.parts if part.subscribers]
         if not names or self.folder is None:
-            raise XsiftError("no-expressions", "this set was not compiled by expression", hint="by_expression=True")
+            raise XsiftError("no-expressions", "this set was not compiled by expression", hint=BY_EXPRESSION)
         files = spark.createDataFrame(sorted(set(names)), "name string").repartition(len(set(names)))
         found: DataFrame = files.mapInArrow(ReadSubscribers(self.folder), "expression string, subscription string")
         return found
@@ -251,7 +256,8 @@ def compile_table(
 ) -> Compiled:
     """Compiles a table, one shard after the other, so that the driver holds one index at a time. If `shards` is not
     given, it is found by trying: the size of an index is not in proportion to its rows."""
-    table, repeated = _without_repeated(table, namespaces, options, errors)
+    numbered = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
+    table, repeated = _without_repeated(numbered, namespaces, options, errors)
     compiled = _compile_fitting(spark, table, namespaces, options, errors, shards, memory_bytes)
     return replace(compiled, failed=(*repeated, *compiled.failed)) if repeated else compiled
 
@@ -266,13 +272,26 @@ def _without_repeated(
     if not len(again):
         return table, []
     places = np.flatnonzero(pc.is_in(table["id"], value_set=again.combine_chunks()).to_numpy(zero_copy_only=False))
-    failed = options.subscriptions(namespaces).add_many(table.take(pa.array(places)), errors=errors)
+    failed = _add(options.subscriptions(namespaces), table.take(pa.array(places)), errors)
     good = np.ones(table.num_rows, dtype=bool)
-    for _, error in failed:
-        assert error.row is not None
-        error.row = int(places[error.row])
-        good[error.row] = False
+    good[[error.row or 0 for _, error in failed]] = False
     return table.filter(pa.array(good)), failed
+
+
+def _add(made: Subscriptions, rows: pa.Table, errors: Errors) -> list[tuple[str, XsiftError]]:
+    """Adds some rows of a table. Errors tell the numbers that these have in the whole table."""
+    failed = []
+    for id, error in made.add_many(rows.drop_columns(ROW), errors="collect"):
+        assert error.row is not None
+        here, error.row = f"row {error.row + 1}", rows[ROW][error.row].as_py()
+        if error.code == "missing-value":  # such a row is called by its number
+            there = f"row {error.row + 1}"
+            error.message = error.message.replace(here, there, 1)
+            id = there if id == here else id
+        failed.append((id, error))
+    if failed and errors == "raise":
+        raise failed[0][1]
+    return failed
 
 
 def _compile_fitting(
@@ -322,10 +341,7 @@ def _compile_shards(
     for number in range(shards):
         begin, end = (table.num_rows * n // shards for n in (number, number + 1))
         made = options.subscriptions(namespaces)
-        refused = made.add_many(table.slice(begin, end - begin), errors=errors)
-        for _, error in refused:
-            error.row = begin + error.row if error.row is not None else None
-        failed += refused
+        failed += _add(made, table.slice(begin, end - begin), errors)
         path, size_bytes = save_matcher(options.matcher(made))
         held_bytes = max(held_bytes, size_bytes)
         if limit_bytes is not None and held_bytes > limit_bytes and end - begin > 1:
@@ -341,7 +357,7 @@ def _shards_needed(table: pa.Table, namespaces: Mapping[str, str], options: Matc
     here either."""
     piece = table.slice(0, SAMPLE_ROWS)
     made = options.subscriptions(namespaces)
-    made.add_many(piece, errors="collect")
+    made.add_many(piece.drop_columns(ROW), errors="collect")
     path, size_bytes = save_matcher(options.matcher(made))
     path.unlink()
     total_bytes: float = size_bytes * (table.num_rows / max(1, piece.num_rows))
