@@ -22,6 +22,7 @@ def test_functions(spark: SparkSession) -> None:
     spark.createDataFrame(DOCUMENTS, "number int, XML string").createOrReplaceTempView("news")
     rows = spark.sql("SELECT number, xsift_matches(xml) AS ids FROM news").collect()
     assert {row.number: row.ids for row in rows} == {1: ["a", "b"], 2: ["b"], 3: None, 4: None, 5: []}
+    assert spark.sql("SELECT xsift_matches(NULL) AS ids").collect()[0].ids is None
     found = spark.sql("SELECT * FROM xsift_match(TABLE(news))")
     assert found.columns == ["number", "matches", "error", "failures"]
     answers = {row.number: (row.matches, row.error and row.error.line) for row in found.collect()}

@@ -107,6 +107,19 @@ def test_results_by_expression(
     saved = compile_subscriptions(spark, pa.table({"id": ["a"], "xpath": ["//a"]}))
     with pytest.raises(xsift.XsiftError, match="not compiled by expression"):
         saved.subscribers(spark)
+    with pytest.raises(xsift.XsiftError, match="not compiled by expression"):  # before a job runs
+        match_documents(documents, subscriptions=saved, kind="expressions")
+
+
+def test_no_expressions(spark: SparkSession, documents: DataFrame, subscriptions: DataFrame, tmp_path: Path) -> None:
+    for storage in (None, str(tmp_path)):
+        found = match_documents(
+            documents, subscriptions=subscriptions.limit(0), kind="expressions", storage=storage
+        ).collect()
+        assert {row.number: row.error is None for row in found} == {
+            number: ids is not None for number, (ids, _) in EXPECTED.items()
+        }
+        assert not any(row.expressions for row in found)
 
 
 def test_a_census_tells_how_many_expressions_there_are(spark: SparkSession, subscriptions: DataFrame) -> None:

@@ -47,7 +47,8 @@ def register_functions(
     task = compiled.task(xml="xml", output="matches", keep_xml=False, on_error="keep", limits=limits or Limits())
 
     def matches(xml: pa.Array) -> pa.Array:
-        batch = pa.RecordBatch.from_arrays([xml], names=["xml"])
+        documents = xml.cast(pa.string()) if pa.types.is_null(xml.type) else xml
+        batch = pa.RecordBatch.from_arrays([documents], names=["xml"])
         return pa.concat_arrays([found["matches"] for found in task(iter([batch]))])
 
     matches.__annotations__ = {"xml": pa.Array, "return": pa.Array}
