@@ -220,6 +220,7 @@ def test_engines_and_options(folder: Path, capsys: pytest.CaptureFixture[str]) -
     document = str(folder / "news" / "a.xml")
     assert main(["match", "-s", str(folder / "alerts.tsv"), "-e", "sift", "-o", "cache_bytes=1000", document]) == 0
     assert main(["match", "-s", str(folder / "alerts.tsv"), "-e", "sift", "-o", "nonsense=1", document]) == 2
+    assert main(["match", "-s", str(folder / "alerts.tsv"), "-o", f"cache_bytes={10**20}", document]) == 2
 
 
 def test_namespaces(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,6 +74,23 @@ def test_encoding_reaches(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["explain", "-s", str(folder / "e.tsv"), "--id", "umlaut", "--encoding", "cp1252", command[-1]]) == 0
 
 
+def test_an_error_names_its_document_whatever_it_is_called(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ids can be words that messages begin with; names of files that are in a message already are not repeated."""
+    (folder / "d.jsonl").write_text('{"id": "the", "xml": "<a>"}\n{"id": "t", "xml": "<a>"}\n')
+    assert match(folder, "--quiet", folder / "d.jsonl", folder / "none.xml") == 3
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(" ")[0] for line in told] == ["the:1:4:", "t:1:4:", str(folder / "none.xml")]
+    assert main(["explain", "-s", str(folder / "alerts.tsv"), "--id", "titles", str(folder / "none.xml")]) == 3
+    assert capsys.readouterr().err.count("none.xml") == 1
+
+
+def test_explain_has_the_exit_codes_of_match(folder: Path) -> None:
+    (folder / "alerts.tsv").write_text("titles\t//title\nbad\t//p[\n")
+    command = ["explain", "-s", str(folder / "alerts.tsv"), "--id", "titles"]
+    assert main(command) == 3
+    assert main([*command, str(folder / "a.xml")]) == match(folder, folder / "a.xml") == 3
+
+
 def test_exit_code_4_says_that_it_could_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert match(folder, "--output", folder / "none" / "out.tsv", folder / "a.xml") == 4
     assert match(folder, "--output", folder, folder / "a.xml") == 4
@@ -186,6 +203,7 @@ def test_saved_matchers_explain_and_say_what_they_cannot_follow(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = str(folder / "m.xsift")
+    assert match(folder, "--save", folder / "m", folder / "a.xml") == 2  # nothing could be told to use it
     assert match(folder, "--save", saved, folder / "a.xml") == 0
     mask = os.umask(0)
     os.umask(mask)

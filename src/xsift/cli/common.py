@@ -37,6 +37,7 @@ __all__ = [
     "progress",
     "report_failed",
     "table_named",
+    "told",
 ]
 
 Item = TypeVar("Item")
@@ -285,6 +286,16 @@ def report_failed(failed: Sequence[XsiftError], errors: str) -> None:
 
 
 # For people to read
+
+
+def told(document: str, error: XsiftError) -> str:
+    """What is wrong with a document, in a line that begins with its name and place."""
+    line, column = getattr(error, "line", 0), getattr(error, "column", 0)
+    where = f"{line}:{column}:" if line else ""
+    # An id may be a word that messages begin with, such as "the"; a place is never in both.
+    named = not line and error.message.startswith((f"{document} ", f"{document}:"))
+    text = error.message if named else f"{document}:{where} {error.message}"
+    return f"{text}: {error.hint} [{error.code}]" if error.hint else f"{text} [{error.code}]"
 
 
 def progress(items: Iterable[Item], unit: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, encoding_of, load_matcher
+from xsift.cli.common import add_subscription_options, encoding_of, load_matcher, told
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Matcher
 from xsift.sources.documents import Found, read_documents
@@ -28,16 +28,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explains; returns the exit code."""
     encoding = encoding_of(arguments)
-    matcher = load_matcher(arguments).matcher
+    loaded = load_matcher(arguments)
+    matcher = loaded.matcher
     report = matcher.report(arguments.id)
     if arguments.document is None:
         print(report)
-        return EXIT_OK
+        return EXIT_BROKEN if loaded.failed else EXIT_OK
     documents = read_documents(
         [arguments.document], encoding=encoding, record=arguments.record, limits=matcher.limits
     )
     outcomes = {_explain(matcher, arguments.id, document) for document in documents}
-    return EXIT_BROKEN if EXIT_BROKEN in outcomes else min(outcomes, default=EXIT_NOTHING)
+    return EXIT_BROKEN if loaded.failed or EXIT_BROKEN in outcomes else min(outcomes, default=EXIT_NOTHING)
 
 
 def _explain(matcher: Matcher, id: str, document: Found) -> int:
@@ -46,7 +47,7 @@ def _explain(matcher: Matcher, id: str, document: Found) -> int:
             raise document
         explanation = matcher.explain(document, id)
     except XsiftError as error:
-        print(f"{document.label}: {error}", file=sys.stderr)
+        print(told(document.label or "", error), file=sys.stderr)
         return EXIT_BROKEN
     print(explanation)
     return EXIT_OK if explanation.matched else EXIT_NOTHING

@@ -12,7 +12,16 @@ from tqdm import tqdm
 
 import xsift
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import Loaded, add_subscription_options, encoding_of, load_matcher, plural, positive
+from xsift.cli.common import (
+    SAVED,
+    Loaded,
+    add_subscription_options,
+    encoding_of,
+    load_matcher,
+    plural,
+    positive,
+    told,
+)
 from xsift.cli.output import FORMATS, Result, ResultWriter, open_writer, output_format
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Document
@@ -67,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Matches; returns the exit code."""
     started = time.perf_counter()
     format = output_format(arguments.format, arguments.output)
+    if arguments.save and not arguments.save.endswith(SAVED):
+        raise XsiftError("bad-option", f"--save {arguments.save}", hint=f"its name should end in {SAVED}, as -s asks")
     encoding = encoding_of(arguments)
     loaded = load_matcher(arguments)
     if arguments.save:
@@ -173,7 +184,7 @@ class _Outcome:
             self._sample = None
         if result.error is not None:
             self.broken += 1
-            print(_told(result.document, result.error), file=sys.stderr)
+            print(told(result.document, result.error), file=sys.stderr)
         for id, failure in result.failures.items():
             self.undecided += 1
             print(f"{result.document}: subscription {id}: {failure.message} [{failure.code}]", file=sys.stderr)
@@ -220,10 +231,3 @@ class _Outcome:
         except XsiftError:
             return []
         return list(hints)
-
-
-def _told(document: str, error: XsiftError) -> str:
-    line, column = getattr(error, "line", 0), getattr(error, "column", 0)
-    where = f"{line}:{column}:" if line else ""
-    told = error.message if error.message.startswith(document) else f"{document}:{where} {error.message}"
-    return f"{told}: {error.hint} [{error.code}]" if error.hint else f"{told} [{error.code}]"

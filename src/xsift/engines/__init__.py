@@ -37,7 +37,11 @@ def engine_class(name: str) -> type[Engine]:
 
 def create(name: str, **options: Any) -> Engine:
     """A new, empty engine with the given options."""
-    return engine_class(name)(**options)
+    try:
+        return engine_class(name)(**options)
+    except OverflowError:
+        given = ", ".join(f"{option}={value!r}" for option, value in options.items())
+        raise EngineError("bad-option", f"engine {name!r}: {given}", hint="a number is too large") from None
 
 
 @dataclass(frozen=True)
