@@ -174,7 +174,7 @@ def _sample(arguments: argparse.Namespace, parameters: SubscriptionParameters) -
 
 def _documents_of(sources: Sequence[str]) -> Iterator[bytes]:
     """The documents of files, folders, archives and tables."""
-    from xsift.document import Limits
+    from xsift import Limits
     from xsift.errors import DocumentError
     from xsift.sources.documents import read_documents
 
