@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from lxml import etree
@@ -136,6 +137,23 @@ def test_random_documents_with_many_prefixes() -> None:
         tree = etree.fromstring(xml)
         for element, fragment in zip(tree.iter("*"), fragments(xml, "//*"), strict=True):
             assert meaning(etree.fromstring(fragment)) == meaning(element), (xml, fragment)
+
+
+BASES = ["../z", "x/", "x", "/y", "http://h.org/a/b", "../../q/", "a/b/c", "..", ".", "../..", "./a", "//host/p"]
+
+
+@pytest.mark.parametrize("outer", BASES)
+def test_bases_that_are_relative_to_a_document_of_which_nothing_is_known(outer: str) -> None:
+    """Wherever the document was, a link leads to the same place from the fragment."""
+    place = "http://example.org/1/2/3/4/5/document.xml"
+    for inner in BASES:
+        expected = urljoin(urljoin(urljoin(place, outer), inner), "link")
+        base, added = (
+            etree.fromstring(fragments(f'<a xml:base="{outer}"><b xml:base="{inner}"><c/></b></a>', xpath)[0])
+            for xpath in ("//b", "//c")
+        )
+        assert urljoin(urljoin(place, base.base), "link") == expected, inner
+        assert urljoin(urljoin(place, added.base), "link") == expected, inner
 
 
 def canonical(element: Any) -> Any:

@@ -15,7 +15,7 @@ import codecs
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from xsift.document import Document, DocumentTree, Limits
 from xsift.errors import SubscriptionError
@@ -157,9 +157,23 @@ def _with(scope: Scope, declared: dict[str, str]) -> Scope:
 def _joined(base: str, reference: str) -> str:
     """A reference resolved against a base; both with their quotes."""
     try:
-        return urljoin(base[1:-1], reference[1:-1]).replace('"', "&quot;")
+        return _resolved(base[1:-1], reference[1:-1]).replace('"', "&quot;")
     except ValueError:  # it is no URL
         return reference[1:-1].replace('"', "&quot;")
+
+
+def _resolved(base: str, reference: str) -> str:
+    """The same without quotes. Where the document itself is, against which a relative base is resolved, is not known:
+    urljoin() forgets the `..` that lead above it, so that it is given folders to go up to, whose name none can have.
+    """
+    if any(url.scheme or url.netloc for url in (urlsplit(base), urlsplit(reference))):
+        return urljoin(base, reference)
+    ups = (base + reference).count("..")
+    path = urljoin(urljoin("http://-/" + "</" * ups, base), reference).removeprefix("http://-")
+    if base.startswith("/") or reference.startswith("/"):
+        return path
+    below = path.replace("</", "")[1:]
+    return "../" * (ups - path.count("</")) + below or "./"
 
 
 def _codec_of(document: Document) -> str:
