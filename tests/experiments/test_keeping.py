@@ -55,7 +55,8 @@ def test_a_run_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert page == papers_page(tmp_path / "results")
     assert "| [Tiny](#tiny) | 2 | 1 | 1 | 0 | 0 |" in page
     assert "| It is the smallest \\| of all. | 3 patterns | 3.00 to 6.00 patterns, 1.00 times |" in page
-    assert "| There are none. | 1 | does not hold | There are 3.00 to 6.00. |" in page
+    assert "| There are none. | 1 | [does not hold](#tiny-1) |" in page
+    assert '- <a id="tiny-1"></a>**1**: "There are none." There are 3.00 to 6.00.' in page
     assert (tmp_path / "docs" / "reports" / "tiny.html").exists()
     assert json.loads((tmp_path / "results" / "tiny" / "machine.json").read_text(encoding="utf-8"))["scale"] == 1
     (tmp_path / "docs" / "papers.md").unlink()
@@ -171,8 +172,31 @@ def test_a_claim_that_fails_on_the_second_workload_alone_has_its_reason(tmp_path
     holds, fails = kept["claims"]
     kept["claims"] = [holds, {**fails, "says": holds["says"], "figure": "1-other", "second_of": "1"}]
     path.write_text(json.dumps(kept), encoding="utf-8")
-    row = "| There are patterns. | 1 | holds | does not hold | There are 3.00 to 6.00. |"
-    assert row in papers_page(tmp_path / "results")
+    kept["second"] = "another"
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    page = papers_page(tmp_path / "results")
+    assert "| There are patterns. | 1 | holds | [does not hold](#tiny-1) |" in page
+    assert '- <a id="tiny-1"></a>**1**: "There are patterns." On another: There are 3.00 to 6.00.' in page
+
+
+def test_a_reason_that_several_claims_of_a_figure_have_is_said_once(tmp_path: Path) -> None:
+    """Under the table, whose columns would be narrow and tall with it; in lines that begin no other item."""
+    run(tiny(FIGURE + CLAIMS + HEADLINE), Store(tmp_path / "run"))
+    (tmp_path / "docs").mkdir()
+    assert main(["experiment", "keep", str(tmp_path / "run"), "--root", str(tmp_path)]) == 0
+    path = tmp_path / "results" / "tiny" / "verdicts.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    holds, fails = kept["claims"]
+    fails["reason"] = f"{'x' * 88} - `a long line of code is not broken`"
+    kept["claims"] = [holds, fails, {**fails, "says": "Nor are there any more."}, {**fails, "figure": "2"}]
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    page = papers_page(tmp_path / "results")
+    assert page.count(fails["reason"].partition(" ")[0]) == 2
+    assert '**1**: "There are none." "Nor are there any more."\n' in page
+    assert "\n  `a long line of code is not broken`\n" in page
+    assert "| Nor are there any more. | 1 | [does not hold](#tiny-1) |" in page
+    links = set(re.findall(r"\(#([^)]*)\)", page))
+    assert {"tiny-1", "tiny-2"} < links == links & set(re.findall(r'<a id="([^"]*)"></a>', page))
 
 
 def test_the_page_of_the_papers_is_in_step_with_what_is_kept() -> None:
@@ -282,9 +306,10 @@ def test_a_verdict_that_another_run_does_not_share_is_open(
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert [claim["verdict"] for claim in kept["claims"]] == ["open", "open", "holds"]
     assert kept["again"]["claims"] == 3
-    said = "**open** (does not hold in one run, holds in another) | There are 3.00 to 6.00."
+    said = "| [**open**](#tiny-1) (does not hold in one run, holds in another) |"
     page = (tmp_path / "docs" / "papers.md").read_text(encoding="utf-8")
     assert said in page
+    assert "There are 3.00 to 6.00." in page
     assert "judged 3 of the claims, 1 as here; the others are open." in " ".join(page.split())
     report = (tmp_path / "docs" / "reports" / "tiny.html").read_text(encoding="utf-8")
     assert "does not hold in one run, holds in another" in report
