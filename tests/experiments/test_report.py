@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,8 @@ from xsift.cli import main
 from xsift.experiments import report
 from xsift.experiments.definition import names
 from xsift.experiments.errors import ExperimentError
-from xsift.experiments.measures import numbers, summary
+from xsift.experiments.markup import expression
+from xsift.experiments.measures import described, numbers, summary
 from xsift.experiments.plan import make_plan
 from xsift.experiments.plot import Axis, Line, Mark, plot
 from xsift.experiments.quantities import plain, quantity, short
@@ -112,7 +114,17 @@ def test_the_terminal_shows_tables_verdicts_and_failures(results: Results) -> No
     assert "+ holds, sure to more than 99 %: R takes twice as long as Y" in text
     assert "? not measured: growth needs two points" in text
     assert "! R at 8: wrong answer" in text
-    assert "2 of 4 claims hold" in text
+    assert "2 of 4 claims hold, 2 not measured" in text
+
+
+def test_a_machine_that_is_busy_for_a_moment_is_not_busy(results: Results) -> None:
+    """What the system itself does now and then is seen at a point or two; others are seen at many."""
+    (point, *_) = results.points.values()
+    quiet = [replace(point, load=1.1)] * 17
+    for loads, busy in (([], False), ([1.8], False), ([1.8, 3.0], True)):
+        points = dict(enumerate([*quiet, *(replace(point, load=load) for load in loads)]))
+        run = {**results.run, "machine": {**results.run["machine"], "cores": 2}}
+        assert Results(results.experiment, run, {("1", at): one for at, one in points.items()}).busy == busy
 
 
 class _Page(HTMLParser):
@@ -153,8 +165,12 @@ def test_the_page_is_complete_in_itself(results: Results, tmp_path: Path) -> Non
         "prefers-color-scheme: dark",
     ):
         assert words in text
-    for kind in ("wide", "narrow"):
-        assert len(re.findall(f'<svg class="plot {kind}"', text)) == 3
+    for kind in ("wide", "narrow"):  # a phone shows the narrow ones alone, so these are described too
+        drawn = re.findall(f'<svg class="plot {kind}"[^>]*>', text)
+        assert len(drawn) == 3
+        assert all('role="img"' in one and "over subscriptions: " in one for one in drawn)
+    assert re.findall(r"<th>(verdict|claim|figure)</th>", text) == ["verdict", "claim", "figure"]
+    assert "nine of ten rounds" not in text  # a verdict is taken from draws of the medians, and from two runs
 
 
 def test_the_numbers_as_data(results: Results, tmp_path: Path) -> None:
@@ -223,6 +239,17 @@ def test_summaries() -> None:
     assert numbers(record, "total_seconds") == []
 
 
+def test_an_expression_can_be_broken_where_a_column_is_narrow() -> None:
+    assert expression('counter.paths_matched("a<b") / 10_000.5') == (
+        '<code>counter.<wbr/>paths_<wbr/>matched(<wbr/>"a&lt;b") / 10_000.5</code>'
+    )
+
+
+def test_a_counter_is_called_by_what_it_counts() -> None:
+    names = ("counter.stack_tests", "memory.NFA", "property.segments")
+    assert [described(name) for name in names] == ["stack tests a document", "memory of NFA", "segments"]
+
+
 def mark(x: float, y: float) -> Mark:
     return Mark(x, y, y, y, y, y, "")
 
@@ -249,6 +276,14 @@ def test_a_hundred_lines_have_their_labels_apart() -> None:
     places = sorted(float(y) for y in re.findall(r'class="label" x="[\d.]+" y="([\d.]+)"', drawn))
     assert len(places) == 15
     assert min(b - a for a, b in pairwise(places)) > 10
+
+
+def test_the_last_tick_of_a_narrow_plot_is_not_cut_off() -> None:
+    lines = [Line("A", [mark(5e3, 1.0), mark(193e3, 2.0)])]
+    drawn = plot(lines, Axis("x", "size", values=[5_000, 193_000]), Axis("y"), "sizes", narrow=True)
+    width = float(re.findall(r'viewBox="0 0 (\d+) ', drawn)[0])
+    (place,) = (float(x) for x in re.findall(r'x="([\d.]+)"[^>]*>193 kB<', drawn))
+    assert place + len("193 kB") * 7.5 / 2 < width
 
 
 def test_a_folder_without_a_definition(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
-__all__ = ["element", "prose", "text"]
+__all__ = ["element", "expression", "prose", "text"]
 
-VOID = frozenset(("br", "line", "rect", "circle", "polyline", "polygon", "meta"))
+VOID = frozenset(("br", "wbr", "line", "rect", "circle", "polyline", "polygon", "meta"))
+_BREAK = re.compile(r"""(?<=\()(?=[\w"])|(?<=[a-z][._])(?=[a-zA-Z])""")
 
 
 def element(name: str, *content: str, **attributes: str | float | None) -> str:
@@ -28,6 +30,11 @@ def prose(value: str) -> str:
     """Text in which `words between back quotes` are code."""
     parts = value.split("`")
     return "".join(element("code", text(part)) if number % 2 else text(part) for number, part in enumerate(parts))
+
+
+def expression(value: str) -> str:
+    """An expression of the claims' language, which may be broken within its names where a column is narrow."""
+    return element("code", _BREAK.sub(element("wbr"), text(value)))
 
 
 def text(value: object) -> str:

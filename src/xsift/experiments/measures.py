@@ -104,11 +104,11 @@ MEASURES: dict[str, Measure] = {
     "patterns": Measure("", "distinct patterns", lambda r: _one(r, "patterns")),
 }
 
-# Families of measures whose members depend on the engine: prefix -> unit, what it is, where a record has it.
+# Families of measures whose members depend on the engine: prefix -> unit, words, where a record has it.
 FAMILIES = {
-    "memory": ("B", "memory of", "memory"),
-    "counter": ("", "a document:", "counters"),
-    "property": ("", "", "properties"),
+    "memory": ("B", "memory of {}", "memory"),
+    "counter": ("", "{} a document", "counters"),
+    "property": ("", "{}", "properties"),
 }
 _MEMBER = re.compile(r"(memory|counter|property)\.([A-Za-z_]\w*)")
 
@@ -134,7 +134,7 @@ def described(name: str) -> str:
     if name in MEASURES:
         return MEASURES[name].title
     family, _, member = name.partition(".")
-    return f"{FAMILIES[family][1]} {member.replace('_', ' ')}".strip()
+    return FAMILIES[family][1].format(member.replace("_", " "))
 
 
 def titled(name: str, show: str) -> str:

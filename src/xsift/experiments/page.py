@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from xsift.experiments.exports import as_csv
 from xsift.experiments.looks import Look, looks
 from xsift.experiments.machine import added_text, cores_text
-from xsift.experiments.markup import element, prose, text
+from xsift.experiments.markup import element, expression, prose, text
 from xsift.experiments.measures import Summary, described, titled, unit_of, wall_of
 from xsift.experiments.model import Figure
 from xsift.experiments.plot import Axis, Line, Mark, legend, plot
 from xsift.experiments.plot import described as spoken
 from xsift.experiments.quantities import quantity
-from xsift.experiments.results import HOLDS, NOT_MEASURED, OPEN, X_UNITS, Results, Verdict
+from xsift.experiments.results import NOT_MEASURED, X_UNITS, Results, Verdict, counted
 from xsift.experiments.rows import Number, Row
 from xsift.experiments.style import STYLE
 
@@ -50,7 +50,8 @@ def page(results: Results) -> str:
     return "\n".join(
         [
             "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{text(results.experiment.title)}: xsift experiment</title><style>{STYLE}</style></head><body>",
             body,
             f"<script>{SCRIPT}</script>",
@@ -81,7 +82,7 @@ def _header(results: Results) -> str:
         "Measured": f"{run['written_at'][:10]}{'' if run['finished'] else ' (not finished)'}{added_text(run)}",
         "Scale": "full"
         if results.scale == 1
-        else f"{results.scale:g} of the definition's subscriptions and documents",
+        else f"{results.scale:g} of the subscriptions and documents; what is said above is of all of them",
         "Times": "CPU time; wall time is beside it in the numbers",
     }
     listed = "".join(element("div", element("dt", text(k)), element("dd", text(v))) for k, v in facts.items())
@@ -99,12 +100,9 @@ def _header(results: Results) -> str:
 
 def _not_measured(results: Results) -> str:
     """The figures that were left out, by reason."""
-    reasons: dict[str, list[str]] = {}
-    for figure, reason in results.figures_left_out().items():
-        reasons.setdefault(reason, []).append(figure)
     boxes = [
         element("div", element("b", "Not measured: "), text(f"{', '.join(ids)}: {reason}."), kind="left-out")
-        for reason, ids in reasons.items()
+        for reason, ids in results.reasons_left_out().items()
     ]
     return "".join(boxes)
 
@@ -133,6 +131,7 @@ def _overview(results: Results) -> str:
     if not verdicts:
         return ""
     again = {figure.second_of: results.verdicts(figure) for figure in results.experiment.figures if figure.second_of}
+    second = results.experiment.second.title if results.experiment.second else ""
     rows = []
     for figure in results.experiment.figures:
         if figure.second_of:
@@ -148,22 +147,17 @@ def _overview(results: Results) -> str:
                     element("td", _link(results, figure)),
                 )
             )
-    second = results.experiment.second
-    heads = ["", *([second.title] if again and second else []), "", ""]
-    head = element("thead", element("tr", *(element("th", text(name)) for name in heads))) if again else ""
-    heading = element("h2", text(_counted([verdict for _, verdict in verdicts])))
+    heads = ["verdict", *([second] if again else []), "claim", "figure"]
+    head = element("thead", element("tr", *(element("th", text(name)) for name in heads)))
+    heading = element("h2", text(counted([verdict for _, verdict in verdicts])))
+    if again:  # on a phone the table's head is not seen
+        heading += element("p", text(f"The second verdict is that on {second}."), kind="phone soft")
     return element("section", heading, element("table", head, element("tbody", *rows)), kind="card overview")
 
 
 def _link(results: Results, figure: Figure) -> str:
     called = text(_called(figure))
     return element("a", called, href=f"#{_anchor(figure)}") if results.is_measured(figure) else called
-
-
-def _counted(verdicts: Sequence[Verdict]) -> str:
-    number = {state: sum(verdict.state == state for verdict in verdicts) for state in (HOLDS, OPEN, NOT_MEASURED)}
-    said = f"{number[HOLDS]} of {len(verdicts)} claims hold"
-    return said + "".join(f", {number[state]} {state}" for state in (OPEN, NOT_MEASURED) if number[state])
 
 
 def _badge(verdict: Verdict) -> str:
@@ -223,7 +217,8 @@ def _plot(results: Results, figure: Figure, measure: str, looked: dict[str, Look
     x = Axis(vary.label, X_UNITS[vary.unit], figure.x_scale == "log", numbers, names, vary.labels)
     y = Axis("", unit, figure.y_scale == "log" and figure.show == "value")
     title = f"{titled(measure, figure.show)}{' (log scale)' if y.log else ''}"
-    drawn = [plot(lines, x, y, f"{title} over {x.label}", narrow=narrow) for narrow in (False, True)]
+    said = f"{title} over {x.label}: {', '.join(line.label for line in lines if line.marks)}"
+    drawn = [plot(lines, x, y, said, narrow=narrow) for narrow in (False, True)]
     if drawn[0] == drawn[1]:  # nothing was measured
         drawn.pop()
     heading = element("div", text(title[:1].upper() + title[1:]), kind="plot-title")
@@ -246,11 +241,21 @@ def _marks(results: Results, figure: Figure, measure: str, label: str) -> list[M
 
 def _failures(results: Results, figure: Figure) -> str:
     lines = [
-        element("div", element("b", text(f"{one.label} at {one.x}")), text(f": {one.reason}"), kind="failure")
+        element(
+            "div",
+            element("b", text(f"{results.wording(figure, one.label)} at {one.x}")),
+            text(f": {one.reason}"),
+            kind="failure",
+        )
         for one in results.failures(figure)
     ]
     lines += [
-        element("div", element("b", text(label)), text(f": not measured: {reason}"), kind="left-out")
+        element(
+            "div",
+            element("b", text(results.wording(figure, label))),
+            text(f": not measured: {reason}"),
+            kind="left-out",
+        )
         for label, reason in results.left_out(figure)
     ]
     return "".join(lines)
@@ -279,14 +284,14 @@ def _evidence(results: Results, figure: Figure, evidence: Sequence[tuple[str, Nu
         return ""
     positions = sorted({at for _, value in evidence if isinstance(value, Row) for at in value.points})
     if not positions:
-        rows = [_pair(expression, value) for expression, value in evidence if isinstance(value, Number)]
+        rows = [_pair(shown, value) for shown, value in evidence if isinstance(value, Number)]
         return element("div", element("table", element("tbody", *rows)), kind="evidence")
-    head = [element("th", *_expression(expression), kind=_emphasis(expression)) for expression, _ in evidence]
+    head = [element("th", *_expression(shown), kind=_emphasis(shown)) for shown, _ in evidence]
     rows = [
         element(
             "tr",
             element("th", text(results.x_text(figure, at))),
-            *(element("td", text(_at(value, at)), kind=_emphasis(expression)) for expression, value in evidence),
+            *(element("td", text(_at(value, at)), kind=_emphasis(shown)) for shown, value in evidence),
         )
         for at in positions
     ]
@@ -294,17 +299,17 @@ def _evidence(results: Results, figure: Figure, evidence: Sequence[tuple[str, Nu
     return element("div", element("table", heading, element("tbody", *rows)), kind="evidence")
 
 
-def _pair(expression: str, value: Number) -> str:
-    number = element("td", text(quantity(value.value, value.unit)), kind=_emphasis(expression))
-    return element("tr", element("th", *_expression(expression), kind=_emphasis(expression)), number)
+def _pair(shown: str, value: Number) -> str:
+    number = element("td", text(quantity(value.value, value.unit)), kind=_emphasis(shown))
+    return element("tr", element("th", *_expression(shown), kind=_emphasis(shown)), number)
 
 
-def _expression(expression: str) -> list[str]:
-    return [text(expression)] if expression == "ratio" else [element("code", text(expression))]
+def _expression(shown: str) -> list[str]:
+    return [text(shown)] if shown == "ratio" else [expression(shown)]
 
 
-def _emphasis(expression: str) -> str | None:
-    return "ratio" if expression == "ratio" else None
+def _emphasis(shown: str) -> str | None:
+    return "ratio" if shown == "ratio" else None
 
 
 def _at(value: Number | Row, at: int) -> str:
@@ -390,7 +395,8 @@ def _footer(results: Results) -> str:
             "p",
             "Points are medians over the rounds, in CPU time; bands are the quartiles, whiskers the least and the "
             "most. In a round every engine goes through all documents once, one engine after the other. A verdict "
-            "that is not the same in nine of ten rounds is open. All engines gave the same answer, checked before "
+            "that comes out otherwise in more than one of ten draws of the medians, within their errors, or in "
+            "another run, is open. All engines gave the same answer, checked before "
             "anything was timed, unless a red box says otherwise. Download ",
             link,
             ".",

@@ -19,10 +19,12 @@ from xsift.experiments.quantities import quantity, short
 
 __all__ = ["Axis", "Line", "Mark", "described", "legend", "plot"]
 
-WIDTH, HEIGHT = 760.0, 400.0
+WIDTH, HEIGHT = 620.0, 350.0  # about as wide as it is shown, so that its text is as large as the page's
 NARROW_WIDTH, NARROW_HEIGHT = 350.0, 270.0
 TOP, BOTTOM, LEFT = 16.0, 52.0, 74.0
-CHARACTER = 7.2  # width of a character of a label, about
+CHARACTER = 7.2  # width of a character of a tick, about
+BOLD_CHARACTER = 8.2  # of a label
+NARROW_RIGHT = 18.0  # room for half of the last tick
 LABEL_HEIGHT = 16.0
 LABEL_GAP = 34.0  # from the plot to the text of a label: a leader, a mark
 MOST_LABEL = 290.0  # width of labels, at most
@@ -71,9 +73,8 @@ def plot(lines: Sequence[Line], x: Axis, y: Axis, description: str, *, narrow: b
     frame = _Frame(lines, x, y, narrow)
     body = frame.grid() + (frame.bars() if x.names else frame.lines()) + ("" if narrow else frame.end_labels())
     view = f"0 0 {frame.width:g} {frame.height:g}"
-    if narrow:
-        return element("svg", body, kind="plot narrow", viewBox=view, aria_hidden="true")
-    return element("svg", body, kind="plot wide", viewBox=view, role="img", aria_label=description)
+    kind = f"plot {'narrow' if narrow else 'wide'}"  # only one of the two is ever shown, so both are described
+    return element("svg", body, kind=kind, viewBox=view, role="img", aria_label=description)
 
 
 def legend(lines: Sequence[Line]) -> str:
@@ -112,7 +113,7 @@ class _Frame:
         self.height = NARROW_HEIGHT if narrow else max(HEIGHT, labels)
         self.left = LEFT - 14 if narrow else LEFT
         longest = max(len(line.label) for line in lines if line.marks)
-        room = 10.0 if narrow else min(MOST_LABEL, LABEL_GAP + longest * CHARACTER)
+        room = NARROW_RIGHT if narrow else min(MOST_LABEL, LABEL_GAP + longest * BOLD_CHARACTER)
         self.right = self.width - room
         self.floor = self.height - BOTTOM
         self.x_scale = self._x_scale()
@@ -255,7 +256,7 @@ class _Frame:
             mark = element("rect", kind="bar", x=self.right + 17, y=y - 5, width=9, height=9)
         else:
             mark = _shape(line.look.shape, self.right + 21, y)
-        most = int((MOST_LABEL - LABEL_GAP) / CHARACTER)
+        most = int((MOST_LABEL - LABEL_GAP) / BOLD_CHARACTER)
         said = line.label if len(line.label) <= most else line.label[: most - 1] + "…"
         label = _text(said, self.right + LABEL_GAP - 4, y + 4, "label", "start")
         return _series(line, element("title", text(line.label)), leader, mark, label)

@@ -77,8 +77,10 @@ header .about { columns: 2 480px; column-gap: 40px; margin-top: 14px; }
   font-variant-numeric: tabular-nums; white-space: nowrap; border-top: 1px solid var(--rule); }
 .evidence th:first-child, .numbers th:first-child { text-align: left; padding-left: 0; }
 .evidence thead th, .numbers thead th { color: var(--soft); border-top: 0; }
-.evidence thead th { white-space: normal; vertical-align: bottom; }
+.evidence thead th, .numbers thead th { white-space: normal; vertical-align: bottom; }
+.evidence th:first-child, .numbers th:first-child { position: sticky; left: 0; background: var(--card); }
 .evidence thead code { background: none; padding: 0; overflow-wrap: break-word; }
+.evidence tbody code { white-space: normal; }
 .evidence .ratio { font-weight: 600; }
 .numbers { overflow-x: auto; margin-top: 10px; font-size: 13px; display: flex; flex-wrap: wrap; gap: 10px 44px; }
 .numbers .spread { color: var(--soft); }
@@ -89,16 +91,20 @@ header .about { columns: 2 480px; column-gap: 40px; margin-top: 14px; }
 .note { max-width: 78ch; margin-top: 8px; font-size: 14.5px; }
 .plot-title { margin: 10px 0 2px; font-size: 13.5px; color: var(--soft); }
 details { margin-top: 10px; font-size: 14px; }
-summary { cursor: pointer; color: var(--soft); }
+summary { cursor: pointer; color: var(--soft); padding: 3px 0; }
 summary:hover { color: var(--ink); }
-svg.plot { width: 100%; max-width: 840px; height: auto; display: block; overflow: visible; }
-svg.narrow, .legend { display: none; }
+svg.plot { width: 100%; max-width: 760px; height: auto; display: block; overflow: visible; }
+svg.narrow, .legend, .phone { display: none; }
 .legend { list-style: none; margin: 4px 0 0; padding: 0; flex-wrap: wrap; gap: 2px 16px; font-size: 13px; }
-.legend li { color: var(--c); font-weight: 600; display: flex; align-items: center; gap: 5px; }
+.legend li { color: var(--name); font-weight: 600; display: flex; align-items: center; gap: 5px; }
 svg text { font: 12.5px system-ui, "Segoe UI", Roboto, sans-serif; fill: var(--soft);
   font-variant-numeric: tabular-nums; }
 svg .name { font-size: 13px; }
-svg .label { fill: var(--c); font-weight: 600; font-size: 13px;
+.series { --name: var(--c); }
+@supports (color: color-mix(in srgb, red, blue)) {
+  .series { --name: color-mix(in srgb, var(--c) 70%, var(--ink)); }
+}
+svg .label { fill: var(--name); font-weight: 600; font-size: 13px;
   paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
 svg .grid { stroke: var(--grid); }
 svg .axis { stroke: var(--soft); stroke-opacity: 0.6; }
@@ -125,12 +131,16 @@ footer { margin-top: 28px; font-size: 13.5px; color: var(--soft); }
   svg.wide { display: none; }
   svg.narrow { display: block; max-width: 560px; }
   .legend { display: flex; }
-  .overview thead { display: none; }
+  .phone { display: block; }
+  .overview thead { position: absolute; left: -9999px; }
   .overview tr { display: flex; flex-wrap: wrap; gap: 4px 8px; padding: 10px 0; border-top: 1px solid var(--rule); }
   .overview tr:first-child { border-top: 0; }
   .overview td, .overview thead + tbody tr:first-child td { border: 0; padding: 0; }
   .overview td:nth-last-child(2) { flex-basis: 100%; order: 2; }
   .overview td:last-child { margin-left: auto; }
+  .overview td:empty { display: none; }
+  .overview a { display: inline-block; padding: 5px 0 5px 14px; margin: -5px 0; }
+  summary { padding: 8px 0; }
 }
 @media print { body { background: none; } .card { break-inside: avoid; border: 0; padding: 0; } }
 """
