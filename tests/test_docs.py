@@ -126,3 +126,13 @@ def test_prose_is_wrapped(page: Path) -> None:
     prose = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S)
     lines = [line for line in prose.split("\n") if not line.startswith(("|", "#", "    ", "!["))]
     assert [line for line in lines if len(line) > 100] == []
+
+
+def test_a_link_to_a_folder_leads_to_the_list_of_its_files_in_the_site() -> None:
+    pytest.importorskip("mkdocs")
+    from tools.docs.hooks import _target
+
+    for folder in ("examples", "examples/data", "examples/pipeline"):
+        assert (ROOT / folder).is_dir()
+        assert _target("docs/spark.md", "spark.md", f"../{folder}") == "examples/README.md"
+    assert _target("docs/spark.md", "spark.md", "../examples/news_alerts.py") == "examples/news_alerts.py"

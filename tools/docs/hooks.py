@@ -62,7 +62,7 @@ def _target(original: str, here: str, link: str) -> str:
     path = posixpath.normpath(posixpath.join(posixpath.dirname(original), link))
     if path.startswith("docs/"):
         path = path.removeprefix("docs/")
-    elif path in ("examples", "examples/data"):
+    elif path.split("/")[0] == "examples" and (ROOT / path).is_dir():
         path = "examples/README.md"
     return posixpath.relpath(path, posixpath.dirname(here) or ".")
 
