@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
+import numpy.typing as npt
 import pytest
 
 import xsift
@@ -16,6 +19,7 @@ from xsift.errors import EngineError
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 from xsift.xpath import Pattern, Symbols, patterns
 
+Arrays = dict[str, npt.NDArray[Any]]
 CACHES = [0, 3000, 20_000, 1 << 27]
 
 
@@ -194,6 +198,44 @@ def test_a_restored_node_has_branches_of_its_own_scope_alone() -> None:
     edges[0] = edges[3]
     with pytest.raises(ValueError, match="leads outside"):
         Sift().restore({**saved, "sift.edge_pool": pool})
+
+
+def _other_state(saved: Arrays, state: int, field: int, value: int) -> Arrays:
+    return _with_number(saved, "sift.states", 8 * state + field, value)
+
+
+def _with_number(saved: Arrays, name: str, place: int, value: int) -> Arrays:
+    changed = saved[name].copy()
+    changed.view("int32")[place] = value
+    return {**saved, name: changed}
+
+
+PARENT, CHILDREN, FLAGS = 0, 6, 7  # of a state, in numbers
+OTHER, MORE = 1, 3  # of a node
+
+
+@pytest.mark.parametrize(
+    "change",
+    {
+        "an edge that is met nowhere is in use": lambda saved: _with_number(saved, "sift.edges", 6 * 2 + 2, 1),
+        "a leaf that accepts nothing": lambda saved: _other_state(saved, 1, CHILDREN, 0),
+        "a name leads to what loops": lambda saved: _other_state(saved, 1, FLAGS, 1 << 16),
+        "a node forgets a branch": lambda saved: _with_number(saved, "sift.nodes", OTHER, -1),
+        "a node says that it has more branches": lambda saved: _with_number(saved, "sift.nodes", MORE, 1),
+    }.items(),
+    ids=lambda change: change[0],
+)
+def test_a_restored_index_leads_nowhere_that_is_not_there(change: tuple[str, Callable[[Arrays], Arrays]]) -> None:
+    """Nor is looked for outside: an edge is climbed up to its scope, and a leaf told by what it accepts."""
+    symbols = Symbols()
+    engine = Sift()
+    keys = [engine.add(pattern) for text in ("/a[b][c]", "/x[y]/z") for pattern in patterns(text, symbols)]
+    engine.remove(keys[1])
+    saved = engine.saved()
+    assert saved is not None
+    Sift().restore(saved)
+    with pytest.raises(ValueError, match="leads outside"):
+        Sift().restore(change[1](saved))
 
 
 def novel_documents(symbols: Symbols, number: int) -> list[RecordedEvents]:

@@ -29,10 +29,11 @@ from tests.language import NAMESPACES, ExpressionMaker, random_xml
 from xsift.matching.storage import BODY, MAGIC, _aligned
 
 NUMBER = int(os.environ.get("XSIFT_FILE_MUTATIONS", "400"))
+ENGINES = (("sift",), ("sift", "always"), ("sift", "never"), ("sift", "never"), ("yfilter",))
 NUMBERS = (-1, 0, 1, 2, 7, 255, 2**15, 2**31 - 1, -(2**31), 2**20, -2)
 
 
-def a_matcher(chance: random.Random, engine: str = "sift") -> xsift.Matcher:
+def a_matcher(chance: random.Random, engine: str = "sift", remember: str = "auto") -> xsift.Matcher:
     maker = ExpressionMaker(chance, beyond=0.2)
     subscriptions = xsift.Subscriptions(namespaces=NAMESPACES)
     for number in range(30):
@@ -43,10 +44,11 @@ def a_matcher(chance: random.Random, engine: str = "sift") -> xsift.Matcher:
             subscriptions.add(f"s{number}", expression)
     for number in range(0, 30, 5):
         subscriptions.remove(f"s{number}")
-    subscriptions.matcher(engine)
+    options: dict[str, Any] = {"remember": remember} if engine == "sift" else {}
+    subscriptions.matcher(engine, **options)
     for number in range(3):
         subscriptions.add(f"late{number}", maker.expression())
-    return subscriptions.matcher(engine)
+    return subscriptions.matcher(engine, **options)
 
 
 def with_checksum(header: bytes, body: bytes) -> bytes:
@@ -179,7 +181,7 @@ def run(seed: int, *, number: int = 0, seconds: float = 0.0) -> dict[str, int]:
             if (number and step >= number) or (seconds and time.monotonic() - started > seconds):
                 break
             if step % 50 == 0:
-                a_matcher(chance, chance.choice(["sift", "sift", "sift", "yfilter"])).save(path)
+                a_matcher(chance, *chance.choice(ENGINES)).save(path)
                 data = path.read_bytes()
                 documents = [random_xml(chance).encode() for _ in range(3)]
             it = random.Random(f"{seed} {step}")

@@ -2,8 +2,9 @@
 //
 // A saved index is used where it lies in a file, and whoever writes a file can write anything. So it is looked through
 // once, when it is restored. What must hold beside ranges: the automaton is a tree; paths of a scope accept edges of
-// that scope, all others keys; lists of nodes have an end.
+// that scope, all others keys; lists of nodes have an end; nodes look for all of their edges.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +16,7 @@ class IndexCheck {
     const TwigIndex& index;
     const Automaton& automaton;
     const int64_t states, nodes, edges, keys;
+    std::vector<uint8_t> is_led_to;    // by state: the one that it has for its parent leads to it; the first one is
     std::vector<int32_t> scope_at;     // by state: the innermost scope that it is in, or NONE
     std::vector<int32_t> scope_of;     // by edge: likewise
 
@@ -31,29 +33,33 @@ class IndexCheck {
         return is_key(code) ? code < keys : code != NOTHING && within(edge_of_code(code), edges);
     }
 
-    // Whether each state is led to from one other at most, and knows which.
-    bool is_tree() const {
-        std::vector<uint8_t> marks(states, 0);
-        marks[0] = 1;
-        if (!automaton.transitions.mark_values(marks.data(), marks.size())) return false;
+    // Whether each state is led to from one other at most, and knows which, and if by `//`.
+    bool is_tree() {
+        is_led_to.assign(states, 0);
+        is_led_to[0] = 1;
+        if (!automaton.transitions.mark_values(is_led_to.data(), is_led_to.size())) return false;
         for (int32_t state = 0; state < states; ++state) {
             const NfaState& at = automaton.states[state];
             if (!is_none_or(at.parent, states)) return false;
-            for (const int32_t target : {at.star, at.descendant}) {
-                if (target == NONE) continue;
-                if (!within(target, states) || marks[target] || automaton.states[target].parent != state) return false;
-                marks[target] = 1;
-            }
+            if (!is_leading(state, at.star, false) || !is_leading(state, at.descendant, true)) return false;
         }
         return automaton.transitions.all([this](uint64_t key, int32_t target) {
             const NfaState& at = automaton.states[target];
-            return at.parent == int32_t(key >> 32) && at.symbol == int32_t(uint32_t(key));
+            return at.parent >= 0 && at.parent == int32_t(key >> 32) && at.symbol == int32_t(uint32_t(key)) && !(at.flags & NfaState::LOOPS);
         });
     }
 
-    // Finds the scopes of states. States that lead to each other in a circle are in none; nothing leads to them.
+    bool is_leading(int32_t state, int32_t target, bool loops) {
+        if (target == NONE) return true;
+        if (!within(target, states) || is_led_to[target]) return false;
+        is_led_to[target] = 1;
+        const NfaState& to = automaton.states[target];
+        return to.parent == state && to.symbol == 0 && bool(to.flags & NfaState::LOOPS) == loops;
+    }
+
+    // Finds the scopes of states. Those that nothing leads to, or only each other in a circle, are in none.
     void find_scopes() {
-        enum : int32_t { UNSEEN = -2, PENDING = -3 };
+        enum : int32_t { UNSEEN = -2, PENDING = -3, LOST = -4 };
         std::vector<int32_t> way;
         scope_at.assign(states, UNSEEN);
         for (int32_t first = 0; first < states; ++first) {
@@ -62,17 +68,26 @@ class IndexCheck {
                 scope_at[state] = PENDING;
                 way.push_back(state);
             }
-            int32_t scope = state == NONE || scope_at[state] == PENDING ? NONE : scope_at[state];
+            int32_t scope = state == NONE || scope_at[state] == PENDING ? int32_t(LOST) : scope_at[state];
             for (; !way.empty(); way.pop_back()) {
-                if (automaton.states[way.back()].symbol == SCOPE) scope = way.back();
-                scope_at[way.back()] = scope;
+                const int32_t at = way.back();
+                if (at == 0) scope = NONE;
+                else if (!is_led_to[at]) scope = LOST;
+                else if (scope != LOST && automaton.states[at].symbol == SCOPE) scope = at;
+                scope_at[at] = scope;
             }
         }
+        std::replace(scope_at.begin(), scope_at.end(), int32_t(LOST), NONE);
     }
 
     bool are_states_fine() const {
+        std::vector<int32_t> children(states, 0);
+        for (int32_t state = 1; state < states; ++state)
+            if (is_led_to[state]) ++children[automaton.states[state].parent];
         for (int32_t state = 0; state < states; ++state) {
             const NfaState& at = automaton.states[state];
+            // A leaf is told by that, and is asked for what it accepts.
+            if (is_led_to[state] && (at.children != children[state] || (state && !at.children && at.accepts == NOTHING))) return false;
             if (at.marks && automaton.target(state, SCOPE) == NONE) return false;
             if (at.accepts == NOTHING) continue;
             if (!is_target(at.accepts) || is_key(at.accepts) != (scope_at[state] == NONE)) return false;
@@ -102,11 +117,26 @@ class IndexCheck {
                 return false;
             if (edge.state != NONE) scope_of[number] = scope_at[edge.state];
             else if (edge.sub != NONE) scope_of[number] = scope_at[index.nodes[edge.sub].state];
+            if (edge.uses != 0 && (edge.state != NONE || edge.sub != NONE) && scope_of[number] == NONE) return false;
         }
         for (const Node& node : index.nodes) {  // the edge that holds when a node has counted all
             if (node.ordered) scope_of[index.edge_pool[node.edges + node.edge_count - 1]] = automaton.target(node.state, SCOPE);
         }
         return true;
+    }
+
+    // Whether a node is to look for all of its edges that must hold, and each of them can be met.
+    bool knows_its_edges(const Node& node, int32_t trigger) const {
+        int32_t others[2] = {NONE, NONE}, number = 0;
+        for (int32_t i = node.ordered; i < node.edge_count; ++i) {
+            const int32_t edge = index.edge_pool[node.edges + i];
+            const bool counts = node.ordered && i == node.edge_count - 1;
+            if (!counts && index.edges[edge].state == NONE && index.edges[edge].sub == NONE) return false;
+            if (edge == trigger) continue;
+            if (number < 2) others[number] = edge;
+            ++number;
+        }
+        return node.trigger == trigger && node.other == others[0] && node.third == others[1] && bool(node.more) == (number > 2);
     }
 
     // Whether nodes are met in the scopes that they stand in alone, and complete edges of those around them.
@@ -119,9 +149,10 @@ class IndexCheck {
                 listed[number] = 1;
                 for (int32_t i = node.ordered; i < node.edge_count; ++i)  // each may become its trigger
                     if (scope_of[index.edge_pool[node.edges + i]] != scope_of[edge]) return false;
+                if (!knows_its_edges(node, edge)) return false;
                 if (is_key(node.target)) continue;
-                const int32_t around = scope_at[node.state];
-                if (around == NONE || scope_of[edge_of_code(node.target)] != around) return false;
+                const int32_t around = scope_at[node.state], completed = edge_of_code(node.target);
+                if (around == NONE || scope_of[completed] != around || index.edges[completed].sub != number) return false;
             }
             const int32_t list = index.edges[edge].ordered;
             for (int32_t i = 0; list != NONE && i < index.ordered_uses.count(list); ++i) {
