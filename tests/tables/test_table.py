@@ -7,6 +7,7 @@ import pickle
 import random
 import time
 from datetime import UTC, datetime, timedelta
+from datetime import time as dt_time
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,59 @@ def test_old_versions_can_be_forgotten(tmp_path: Path) -> None:
     assert [entry.version for entry in table.history()] == [11, 10, 9]
     follower.add([("s3", "//again")])
     assert len(listed(table)) == 11
+
+
+def test_times_before_the_oldest_version_are_forgotten_too(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    times = [datetime.now(UTC)]
+    for change in (lambda: table.add([("a", "//a"), ("b", "//b")]), lambda: table.remove(["a"])):
+        change()
+        time.sleep(0.002)
+        times.append(datetime.now(UTC))
+    table.add([("c", "//c")])
+    table.compact(forget_before=times[2])
+    assert [id for id, _, _ in listed(table, times[2])] == ["b"]
+    for early in times[:2]:
+        for read in (table.as_of, table.diff):
+            with pytest.raises(xsift.TableError, match="version-forgotten"):
+                read(early)
+        table.compact(forget_before=early)  # nothing is left to do
+    assert [id for id, _, _ in listed(table, 2)] == ["b"]
+
+
+def test_columns_that_cannot_be_kept(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([{"id": "a", "xpath": "//a", "owner": "x", "number": 1}])
+    for column, message in (
+        ({"Owner": "x"}, "'Owner' is called 'owner'"),
+        ({"at": dt_time(1)}, "'at' is time64"),
+        ({"large": 2**64}, "'large' cannot be stored"),
+        ({"namespaces": "n=u"}, "'namespaces' cannot be stored"),
+    ):
+        with pytest.raises(xsift.TableError, match=message):
+            table.add([{"id": "b", "xpath": "//b", **column}])
+    with pytest.raises(xsift.TableError, match="'number' is int64 in the table"):
+        table.replace([{"id": "b", "xpath": "//b", "number": "one"}])
+    with pytest.raises(xsift.TableError, match="bad-condition"):
+        table.as_of(where={"owner": 5})
+    with pytest.raises(xsift.TableError, match="cannot have"):
+        SubscriptionTable.create(tmp_path / "a[b")
+    assert listed(table) == [("a", "//a", False)]
+
+
+def test_a_column_of_empty_lists_is_for_anything(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([{"id": "a", "xpath": "//a", "labels": []}])
+    table.add([{"id": "b", "xpath": "//b", "labels": ["urgent"]}])
+    table.add([{"id": "c", "xpath": "//c", "labels": []}])
+    assert table.as_of()["labels"].to_pylist() == [None, ["urgent"], []]
+
+
+def test_errors_tell_their_rows(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    rows = [("x", None), ("a", "//a"), ("b", "//b["), ("a", "//c")]
+    failed = table.add(rows, errors="collect")
+    assert [(id, error.row) for id, error in failed] == [("x", 0), ("b", 2), ("a", 3)]
 
 
 def test_upkeep_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

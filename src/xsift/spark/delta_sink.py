@@ -30,7 +30,7 @@ from pyspark.sql import functions as sql
 from xsift.errors import XsiftError
 from xsift.spark.sinks import needs_free
 from xsift.tables.folders import arrow_filesystem
-from xsift.tables.places import location
+from xsift.tables.places import check_place, location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,6 +69,7 @@ class DeltaSink:
 
     def check(self, schema: StructType) -> None:
         """Raises an error if matches with these columns cannot be appended."""
+        check_place(location(self.path))
         self._schema(schema)
 
     def __call__(self, matches: DataFrame, batch_id: int) -> None:

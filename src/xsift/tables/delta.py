@@ -27,13 +27,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError, TableNotFoundError
 
 from xsift.errors import TableError
 from xsift.tables.folders import arrow_filesystem
-from xsift.tables.places import is_local
-from xsift.tables.rows import BOOKKEEPING, OWN
+from xsift.tables.places import check_place, is_local
+from xsift.tables.rows import BOOKKEEPING, OWN, as_type, check_name
 
 __all__ = ["Log"]
 
@@ -83,6 +83,7 @@ class Log:
     ) -> None:
         """Makes an empty table, if there is none; what another made in the meantime stays as it is. Its versions
         begin with `offset`."""
+        check_place(place)
         settings = {
             **PROPERTIES,
             "xsift.format": FORMAT,
@@ -118,6 +119,12 @@ class Log:
     def oldest(self) -> int:
         """The oldest version that can still be read."""
         return int(self._setting("xsift.oldest") or 0)
+
+    @property
+    def oldest_time(self) -> datetime | None:
+        """When the oldest version was made, if versions before it were forgotten."""
+        time = self._setting("xsift.oldest-time")
+        return datetime.fromisoformat(time) if time else None
 
     @property
     def version(self) -> int:
@@ -197,8 +204,9 @@ class Log:
             rows = make(version)
             if not rows.num_rows:
                 return version
+            booked = self._booked(rows, version + 1, user)
             try:
-                self._append(self._booked(rows, version + 1, user), commit_id)
+                self._append(booked, commit_id)
                 return version + 1
             except SchemaMismatchError as error:
                 raise TableError("bad-column", f"the columns do not fit the table: {_first_line(error)}") from error
@@ -210,6 +218,15 @@ class Log:
                     raise TableError(
                         "unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}"
                     ) from error
+            except Exception as error:  # what delta-rs raises for types that Delta Lake has not is no DeltaError
+                column = _not_storable(booked.schema)
+                if column is None:
+                    raise
+                raise TableError(
+                    "bad-column",
+                    f"the column {column.name!r} is {column.type}, which a table cannot hold",
+                    hint="as text it can",
+                ) from error
             _pause(attempt)
         raise TableError(
             "table-busy",
@@ -257,9 +274,10 @@ class Log:
         known = self.schema
         for field in known:
             if field.name not in columns:
-                columns[field.name] = _as_known(rows, field)
+                columns[field.name] = as_type(rows, field)
         for name in rows.column_names:
-            if name not in columns and not pa.types.is_null(rows[name].type):
+            if name not in columns and not _says_nothing(rows[name].type):
+                check_name(name, columns)
                 columns[name] = rows[name]
         made = pa.table(columns)
         fields = [BOOKKEEPING.field(f.name) if f.name in BOOKKEEPING.names else f for f in made.schema]
@@ -348,18 +366,19 @@ def _in_order(rows: pa.Table) -> pa.Table:
     return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
 
 
-def _as_known(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
-    """A column in the type that the table has for it."""
-    if field.name not in rows.column_names:
-        return pa.nulls(rows.num_rows, field.type)
-    column = rows[field.name]
-    try:
-        return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise TableError(
-            "bad-column",
-            f"the column {field.name!r} is {field.type} in the table; {column.type} does not fit: {error}",
-        ) from error
+def _says_nothing(kind: pa.DataType) -> bool:
+    """Whether a column has nothing but nulls and empty lists: what it is for is known once something comes."""
+    return bool(pa.types.is_null(kind) or (pa.types.is_list(kind) and _says_nothing(kind.value_type)))
+
+
+def _not_storable(schema: pa.Schema) -> pa.Field | None:
+    """The first column of a type that Delta Lake has not."""
+    for column in schema:
+        try:
+            Schema.from_arrow(pa.schema([column]))
+        except Exception:
+            return column
+    return None
 
 
 def _first_line(error: BaseException) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
 from xsift.errors import TableError
 
-__all__ = ["is_table", "location", "split_version"]
+__all__ = ["check_place", "is_table", "location", "split_version"]
 
 LOG = "_delta_log"
+UNUSABLE = re.compile(r"[\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")  # to delta-rs a path is part of a URL
 
 
 def location(path: str | os.PathLike[str]) -> str:
@@ -27,6 +29,13 @@ def location(path: str | os.PathLike[str]) -> str:
 def is_local(place: str) -> bool:
     """Whether a location is a folder of this machine."""
     return "://" not in place
+
+
+def check_place(place: str) -> None:
+    """Raises an error if no table can be made at a location."""
+    wrong = UNUSABLE.search(place) if is_local(place) else None
+    if wrong:
+        raise TableError("bad-path", f"a table's path cannot have {wrong[0]!r} in it: {place}", hint="choose another")
 
 
 def is_table(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:

@@ -23,6 +23,8 @@ __all__ = [
     "OWN",
     "Errors",
     "Given",
+    "as_type",
+    "check_name",
     "checked",
     "filtered",
     "given_rows",
@@ -97,7 +99,7 @@ def _column(name: str, values: list[Any]) -> pa.Array:
         if name == "namespaces":
             values = [None if value is None else list(dict(value).items()) for value in values]
         return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise TableError("bad-column", f"the column {name!r} cannot be stored: {error}") from error
 
 
@@ -139,11 +141,36 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.string())
     if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
         return column.cast(pa.binary())
-    if pa.types.is_timestamp(kind) and kind.unit != "us":
-        return column.cast(pa.timestamp("us", kind.tz), safe=False)
+    if pa.types.is_timestamp(kind) and (kind.unit, kind.tz) not in (("us", None), ("us", "UTC")):
+        return column.cast(pa.timestamp("us", kind.tz and "UTC"), safe=False)
     if pa.types.is_large_list(kind):
         return column.cast(pa.list_(kind.value_type))
     return column
+
+
+def as_type(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+    """A column in the type that the table has for it."""
+    if field.name not in rows.column_names:
+        return pa.nulls(rows.num_rows, field.type)
+    column = rows[field.name]
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(
+            "bad-column",
+            f"the column {field.name!r} is {field.type} in the table; {column.type} does not fit: {error}",
+        ) from error
+
+
+def check_name(name: str, known: Iterable[str]) -> None:
+    """Raises an error if a table with these columns cannot get one more of a name."""
+    for other in known:
+        if other.lower() == name.lower():
+            raise TableError(
+                "bad-column",
+                f"the column {name!r} is called {other!r} in the table",
+                hint="names cannot differ in the case of their letters alone",
+            )
 
 
 # Checks
@@ -170,6 +197,8 @@ def checked(
             "duplicate-id", f"the id {id!r} is in a row before", id=id, hint="each id can be added once at a time"
         )
         good[number] = False
+    for number, error in failed.items():
+        error.row = number
     listed = [(str(rows["id"][number].as_py()), failed[number]) for number in sorted(failed)]
     if listed and errors == "raise":
         raise listed[0][1]
@@ -243,7 +272,7 @@ def filtered(rows: pa.Table, where: Mapping[str, Any] | pc.Expression | None) ->
             return rows.filter(where)
         for name, value in where.items():
             rows = rows.filter(_holds(rows, name, value))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError) as error:
+    except (pa.ArrowException, KeyError) as error:
         there = ", ".join(map(repr, rows.column_names))
         raise TableError(
             "bad-condition", f"the condition cannot be used: {error}", hint=f"columns: {there}"

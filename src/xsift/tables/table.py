@@ -27,7 +27,7 @@ from xsift.matching.subscriptions import Subscriptions
 from xsift.tables.conversion import convert_old_table
 from xsift.tables.delta import Log
 from xsift.tables.places import is_old_table, is_table, location
-from xsift.tables.rows import BOOKKEEPING, OWN, Errors, Given, checked, filtered, given_rows, latest
+from xsift.tables.rows import BOOKKEEPING, OWN, Errors, Given, as_type, checked, filtered, given_rows, latest
 
 __all__ = ["Diff", "SubscriptionTable", "Version"]
 
@@ -222,23 +222,34 @@ class SubscriptionTable:
         if version is None:
             return newest
         if isinstance(version, datetime):
-            times = self._log.read(self._log.oldest, newest, ["_time"])
-            before = times.filter(pc.less_equal(times["_time"], pa.scalar(version.astimezone(UTC))))
-            return max(int(pc.max(before["_version"]).as_py() or 0), self._log.oldest)
+            oldest = self._log.oldest_time
+            if oldest is not None and version.astimezone(UTC) < oldest:
+                self._forgotten(version)
+            return self._version_at(version, newest)
         self._check_version(version, newest)
         if version < self._log.oldest:
             self._forgotten(version)
         return version
 
+    def _version_at(self, time: datetime, newest: int) -> int:
+        """The version that was the latest at a time; the oldest there is, if that was later."""
+        times = self._log.read(self._log.oldest, newest, ["_time"])
+        before = times.filter(pc.less_equal(times["_time"], pa.scalar(time.astimezone(UTC))))
+        return max(int(pc.max(before["_version"]).as_py() or 0), self._log.oldest)
+
     def _check_version(self, version: int, newest: int) -> None:
         if not 0 <= version <= newest:
             raise TableError("unknown-version", f"there is no version {version}", hint=f"the latest is {newest}")
 
-    def _forgotten(self, version: int) -> None:
+    def _forgotten(self, version: When) -> None:
+        time = self._log.oldest_time
+        since = f", of {time.astimezone().isoformat(' ', 'seconds')}" if time else ""
         raise TableError(
             "version-forgotten",
-            f"version {version} was forgotten when the table was compacted",
-            hint=f"the oldest that can be read is {self._log.oldest}",
+            f"version {version} was forgotten when the table was compacted"
+            if isinstance(version, int)
+            else f"what the table was at {version} was forgotten when it was compacted",
+            hint=f"the oldest that can be read is {self._log.oldest}{since}",
         )
 
     # Changes
@@ -339,8 +350,15 @@ class SubscriptionTable:
         be read any more. Without it every version stays.
         """
         if forget_before is not None:
-            horizon = self._resolved(forget_before)
+            if isinstance(forget_before, datetime):
+                horizon = self._version_at(forget_before, self._log.look())
+            else:
+                horizon = self._resolved(forget_before)
+            times = self._log.read(-1, horizon, ["_time"])["_time"]
+            since = pc.max(times).as_py() if horizon > self._log.oldest else None
             self._log.set_property("xsift.oldest", lambda: str(max(horizon, self._log.oldest)))
+            if since is not None:
+                self._log.set_property("xsift.oldest-time", lambda: _later(since, self._log.oldest_time))
             self._log.rewrite(lambda version: _without_superseded(self._log.read(-1, version), horizon))
         self._log.merge()
         self._log.clean()
@@ -396,8 +414,7 @@ def _without_superseded(changes: pa.Table, horizon: int) -> pa.Table:
 
 def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with all columns of a schema first, in their types."""
-    known = {field.name: rows[field.name].cast(field.type) if field.name in rows.column_names
-             else pa.nulls(rows.num_rows, field.type) for field in schema}  # fmt: skip
+    known = {field.name: as_type(rows, field) for field in schema}
     more = {name: rows[name] for name in rows.column_names if name not in known}
     return pa.table({**known, **more})
 
@@ -417,6 +434,10 @@ def _different(new: pa.Table, old: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
             nulls = pc.and_(new[name].is_null(), before[name].is_null())
             different |= pc.invert(pc.or_(equal, nulls)).to_numpy()
     return different
+
+
+def _later(time: datetime, known: datetime | None) -> str:
+    return max(time, known or time).astimezone(UTC).isoformat()
 
 
 def _check_namespaces(namespaces: Mapping[str, str]) -> None:
