@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,6 +192,24 @@ def test_offsets_and_limits(cluster: tuple[Any, str]) -> None:
         )
         == []
     )
+
+
+def test_a_topic_that_was_made_anew(cluster: tuple[Any, str]) -> None:
+    """Its offsets begin again: what comes now is an error, or read from there on."""
+    producer, servers = cluster
+    producer.list_topics("anew", timeout=30)
+    send(producer, "anew", [b"<a/>", b"<b/>"], partition=0)
+    options = {"servers": servers, "topics": "anew"}
+    before = {"offsets": json.dumps({"anew:0": 100})}
+    reader = KafkaStreamReader(KafkaSettings.of(options))
+    with pytest.raises(xsift.XsiftError, match="data-loss"):
+        reader.latestOffset(before, reader.getDefaultReadLimit())
+    reader = KafkaStreamReader(KafkaSettings.of({**options, "failOnDataLoss": "false"}))
+    after = reader.latestOffset(before, reader.getDefaultReadLimit())
+    assert json.loads(after["offsets"])["anew:0"] == 2
+    (part,) = reader.partitions(before, after)
+    assert [value for batch in reader.read(part) for value in batch["value"].to_pylist()] == [b"<a/>", b"<b/>"]
+    assert reader.latestOffset(after, reader.getDefaultReadLimit()) == after
 
 
 def test_shares_of_a_limit() -> None:

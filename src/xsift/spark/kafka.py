@@ -258,11 +258,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of what is there; with a limit, a share of it that is as large for each partition as what waits
         there."""
-        begin = _from_offset(start)
         end = self._target
         if end is None:
             end = {place: stop for place, (_, stop) in _watermarks(self._settings).items()}
-        end = {place: max(stop, begin.get(place, 0)) for place, stop in end.items()}
+        begin = self._begins(_from_offset(start), end)
         waiting = {place: stop - begin.get(place, 0) for place, stop in end.items()}
         total = sum(waiting.values())
         if isinstance(limit, ReadMaxRows) and total > limit.max_rows:
@@ -271,7 +270,22 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The messages between two offsets, a range for each partition."""
-        return _ranges(_from_offset(start), _from_offset(end))
+        stops = _from_offset(end)
+        begins = {place: 0 if stops.get(place, at) < at else at for place, at in _from_offset(start).items()}
+        return _ranges(begins, stops)
+
+    def _begins(self, begin: Offsets, end: Offsets) -> Offsets:
+        """Where to go on. A partition that ends before that is another one of the same name: to wait until it has as
+        many messages would lose them all."""
+        anew = [place for place, stop in end.items() if stop < begin.get(place, 0)]
+        if anew and self._settings.fail_on_data_loss:
+            place = anew[0]
+            raise XsiftError(
+                "data-loss",
+                f"{place} ends at offset {end[place]}, and was read up to {begin[place]}: it was made anew",
+                hint="failOnDataLoss=false reads it from its beginning",
+            )
+        return {**begin, **dict.fromkeys(anew, 0)}
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages of a range, in Arrow batches."""
