@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,29 @@ def test_many_are_imported_and_what_is_refused_is_reported(page: Page, client: x
         page.get_by_role("link", name="Export").click()
     exported = [json.loads(line) for line in Path(download.value.path()).read_text().splitlines()]
     assert [line["id"] for line in exported] == ["imported-1", "imported-4"]
+
+
+@pytest.mark.parametrize("width", [1400, 800, 390])
+def test_one_with_long_names_leaves_the_others_their_room(
+    server: RunningServer, open_page: Callable[..., Page], width: int
+) -> None:
+    """Ids, subscribers and labels may have hundreds of characters, and nothing in them where a line could break."""
+    owner = f"long{width}"
+    with server.client(owner=owner) as client:
+        client.add("long" + "x" * 190, "//" + "e" * 500, subscriber="s" * 200, labels={"l" * 300: "v" * 300})
+        client.add("short", "//a")
+        page = open_page(f"{server.url}/#subscriptions", width=width)
+        page.get_by_label("Owner").select_option(owner)
+        short = page.get_by_role("button", name="short", exact=True)
+        expect(short).to_be_visible()
+        sizes = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert sizes[0] <= sizes[1]
+        room = short.bounding_box()
+        assert room is not None
+        assert room["height"] < 40
+        for row in page.locator("tbody tr").all():
+            box = row.bounding_box()
+            assert box is not None
+            assert box["height"] < 400
+        client.remove_subscriber("s" * 200)
+        client.remove_subscriber(owner)

@@ -88,6 +88,11 @@ export function when(seconds) {
   return at.toDateString() === new Date().toDateString() ? clock : `${at.toLocaleDateString('en-CA')} ${clock.slice(0, 5)}`;
 }
 
+/** Text of any length in a place with little room: its first lines; all of it when one points at it. */
+export function clamped(text) {
+  return String(text).length > 24 ? h('span', { class: 'clamp', title: text }, text) : text;
+}
+
 /** A modal dialog: focus stays in it, Escape closes it, and focus goes back where it was. */
 export function dialog(title, ...children) {
   const from = document.activeElement;

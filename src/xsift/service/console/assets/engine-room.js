@@ -1,7 +1,7 @@
 // The engine room: how fast, how full, how large, and what cannot be delivered.
 
 import { ask, get } from './api.js';
-import { bytes, confirmed, count, fill, h, many, milliseconds, say, when } from './dom.js';
+import { bytes, clamped, confirmed, count, fill, h, many, milliseconds, say, when } from './dom.js';
 import { Plot } from './plot.js';
 
 const KEPT = 450;
@@ -117,13 +117,13 @@ class Failing {
   async load() {
     const [failing, dead] = await Promise.all([get('subscribers', { failing: 'true', most: 100 }), get('dead-letters', { most: 100, brief: 'true' })]);
     fill(this.subscribers, failing.items.length ? table(['subscriber', 'where', 'what happened', 'waiting', 'next try'], failing.items.map((item) => [
-      [item.id, this.context.isAdmin ? h('small', {}, ` ${item.owner}`) : ''], item.url || item.topic || item.kind,
-      [item.state === 'ended' ? h('b', { class: 'bad' }, 'ended ') : '', item.reason, item.attempts ? ` (${many(item.attempts, 'attempt')})` : ''],
-      count(item.waiting), item.retry_at ? when(item.retry_at) : '–'])) : h('p', { class: 'note' }, 'All deliveries go out.'));
+      [clamped(item.id), this.context.isAdmin ? h('small', {}, clamped(item.owner)) : ''], clamped(item.url || item.topic || item.kind),
+      [item.state === 'ended' ? h('b', { class: 'bad' }, 'ended ') : '', clamped(item.reason), item.attempts ? ` (${many(item.attempts, 'attempt')})` : ''],
+      count(item.waiting), item.retry_at ? h('span', { class: 'whole' }, when(item.retry_at)) : '–'])) : h('p', { class: 'note' }, 'All deliveries go out.'));
     this.shown = dead.items;
     this.all.hidden = dead.items.length < 2;
     fill(this.letters, dead.items.length ? table(['delivery', 'subscriber', 'document', 'why', 'given up', ''], dead.items.map((item) => [
-      h('code', {}, item.id), item.subscriber, item.delivery.document?.label || item.delivery.document?.id || '', `${item.reason} (${many(item.attempts, 'attempt')})`, when(item.failed),
+      h('code', { class: 'whole' }, item.id), clamped(item.subscriber), clamped(item.delivery.document?.label || item.delivery.document?.id || ''), clamped(`${item.reason} (${many(item.attempts, 'attempt')})`), h('span', { class: 'whole' }, when(item.failed)),
       h('span', { class: 'actions' },
         h('button', { type: 'button', class: 'small', 'aria-label': `Replay ${item.id}`, onclick: () => this.replay(item) }, 'Replay'),
         h('button', { type: 'button', class: 'small danger', 'aria-label': `Forget ${item.id}`, onclick: () => this.forget(item) }, 'Forget'))])) : h('p', { class: 'note' }, 'None.'));

@@ -8,6 +8,7 @@ import { forOwner } from './subscription-form.js';
 const ROWS = 200; // that are shown
 const HELD = 1000; // that are kept while it is paused
 const RATE_SECONDS = 10;
+const MATCHES = 20; // of a delivery that are shown: it may have thousands
 const EXCERPT = 400;
 
 export function mount(screen, context) {
@@ -221,10 +222,11 @@ class Stream {
     return h('li', { class: 'delivery' },
       h('div', { class: 'head' }, h('time', {}, when(source.received)), h('b', { class: 'label' }, source.label || source.id),
         h('small', { title: 'from receipt to here' }, lag < 60 ? `after ${milliseconds(Math.max(0, lag))}` : 'from the backlog'), h('small', {}, id)),
-      matches.map((match) => h('div', { class: 'match' }, h('code', {}, match.id),
+      matches.slice(0, MATCHES).map((match) => h('div', { class: 'match' }, h('code', {}, match.id),
         (match.fragments || []).slice(0, 5).map((fragment) => h('pre', { title: fragment.path }, fragment.xml.length > 1000 ? `${fragment.xml.slice(0, 1000)}…` : fragment.xml)),
         (match.fragments || []).length > 5 || match.fragments_left_out ? h('small', {}, `and ${count(Math.max(0, (match.fragments || []).length - 5) + (match.fragments_left_out || 0))} more`) : null,
         match.error ? h('p', { class: 'bad' }, match.error.message) : null)),
+      matches.length > MATCHES ? h('p', { class: 'note' }, `and ${many(matches.length - MATCHES, 'subscription')} more`) : null,
       xml ? h('pre', {}, xml.length > EXCERPT ? `${xml.slice(0, EXCERPT)}…` : xml) : null);
   }
 

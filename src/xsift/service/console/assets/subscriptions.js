@@ -1,7 +1,7 @@
 // Subscriptions: searched, sorted, filtered, a page at a time: the server keeps the list, the page a screen of it.
 
 import { address, get } from './api.js';
-import { bytes, count, dialog, field, fill, h, later, many, when } from './dom.js';
+import { bytes, clamped, count, dialog, field, fill, h, later, many, when } from './dom.js';
 import { ask } from './api.js';
 import { forOwner, subscriptionForm } from './subscription-form.js';
 
@@ -66,8 +66,8 @@ export function mount(screen, context) {
     const begin = (before.length - 1) * PAGE;
     fill(total, all ? `${count(begin + 1)}–${count(begin + items.length)} of ${many(all, 'subscription')}` : 'No subscriptions.');
     fill(table, items.length ? h('table', {},
-      h('thead', {}, h('tr', {}, ['Id', 'Expression', context.isAdmin ? 'Owner' : null, 'Told', 'Labels'].filter(Boolean).map((text) => h('th', { scope: 'col' }, text)),
-        h('th', { scope: 'col', class: 'n', title: 'documents that it matched in the last 15 minutes' }, 'Matches'), h('th', { scope: 'col', class: 'n' }, 'Errors'), h('th', { scope: 'col' }, 'Changed'))),
+      h('thead', {}, h('tr', {}, [['Id', 'id'], ['Expression', 'xpath'], context.isAdmin ? ['Owner', 'owner'] : null, ['Told', 'told'], ['Labels', 'labels']].filter(Boolean).map(([text, name]) => h('th', { scope: 'col', class: `of-${name}` }, text)),
+        h('th', { scope: 'col', class: 'n', title: 'documents that it matched in the last 15 minutes' }, 'Matches'), h('th', { scope: 'col', class: 'n' }, 'Errors'), h('th', { scope: 'col', class: 'of-changed' }, 'Changed'))),
       h('tbody', {}, items.map(row))) : empty());
     fill(pages, before.length > 1 ? h('button', { type: 'button', onclick: () => { before.pop(); load(); } }, '← Previous') : null,
       next ? h('button', { type: 'button', onclick: () => { before.push(next); load(); } }, 'Next →') : null);
@@ -78,12 +78,12 @@ export function mount(screen, context) {
     const open = () => openOne(item);
     const wrong = item.error || item.failures;
     return h('tr', {},
-      h('td', { class: 'id' }, h('button', { type: 'button', class: 'quiet link', 'data-row': `${item.owner}/${item.id}`, onclick: open }, item.id)),
+      h('td', { class: 'id' }, h('button', { type: 'button', class: 'quiet link', 'data-row': `${item.owner}/${item.id}`, title: item.id.length > 60 ? item.id : null, onclick: open }, item.id)),
       h('td', { class: 'xpath' }, h('code', {}, item.xpath)),
-      context.isAdmin ? h('td', { 'data-name': 'owner' }, item.owner) : null,
-      h('td', { 'data-name': 'told' }, item.subscriber, h('small', {}, ` ${item.deliver}`)),
+      context.isAdmin ? h('td', { 'data-name': 'owner' }, clamped(item.owner)) : null,
+      h('td', { 'data-name': 'told' }, clamped(item.subscriber), h('small', {}, ` ${item.deliver}`)),
       h('td', { class: 'labels' }, Object.entries(item.labels).map(([name, value]) => h('button', { type: 'button', class: 'chip',
-        'aria-label': `Only label ${name}=${value}`, onclick: () => { label.value = `${name}=${value}`; first(); } }, `${name}=${value}`))),
+        'aria-label': `Only label ${name}=${value}`, onclick: () => { label.value = `${name}=${value}`; first(); } }, clamped(`${name}=${value}`)))),
       h('td', { class: 'n', 'data-name': 'matches' }, item.matches ? count(item.matches) : h('span', { class: 'faint' }, '0')),
       h('td', { class: wrong ? 'n bad' : 'n', 'data-name': 'errors' }, item.error ? 'unusable' : item.failures ? count(item.failures) : h('span', { class: 'faint' }, '0')),
       h('td', { 'data-name': 'changed', title: `by ${item.changed_by}, version ${item.version}` }, when(item.changed)));
@@ -129,7 +129,7 @@ function importDialog(context, done) {
 
   function show({ added, replaced, unchanged, refused, errors }) {
     const rows = errors.slice(0, 200).map((error) => h('tr', {},
-      h('td', { class: 'n' }, count(error.line)), h('td', {}, error.id || ''), h('td', {}, error.detail, error.column ? `, column ${error.column}` : ''), h('td', {}, error.hint || '')));
+      h('td', { class: 'n' }, count(error.line)), h('td', {}, clamped(error.id || '')), h('td', {}, error.detail, error.column ? `, column ${error.column}` : ''), h('td', {}, error.hint || '')));
     fill(report,
       h('p', { class: 'figure' }, h('b', {}, count(added)), ' added, ', h('b', {}, count(replaced)), ' replaced, ', h('b', {}, count(unchanged)), ' unchanged, ',
         h('b', { class: refused ? 'bad' : '' }, count(refused)), ' refused'),
