@@ -92,6 +92,17 @@ def leaves(size: int) -> tuple[int, Callable[[], str]]:
     return _call("select", b"<a>" + b"x<!--c-->" * (25_000 * size) + b"</a>", "//text()", "//comment()")
 
 
+def branch_points(text: str) -> Case:
+    """Twigs that each have another element to hold for, of as many as there are twigs."""
+
+    def case(size: int) -> tuple[int, Callable[[], str]]:
+        number = 4000 * size
+        xml = b"<r>" + b"".join(b"<x><b%d/><c%d/><d/></x>" % (i, i) for i in range(number)) + b"</r>"
+        return _call("match", xml, *(text.format(i) for i in range(number)))
+
+    return case
+
+
 def explained(size: int) -> tuple[int, Callable[[], str]]:
     matcher = _matcher("//zz" + "//a" * 32)
     xml = b"<a>" * (250 * size) + b"</a>" * (250 * size)
@@ -189,6 +200,8 @@ CASES: dict[str, Case] = {
     "ordered select, //a[b]/c": ordered_twig,
     "ordered select, //a[.//b]//c, recursive": ordered_recursive,
     "select, texts and comments of one element": leaves,
+    "n × //x[.//bi][.//ci], n elements x": branch_points("//x[.//b{0}][.//c{0}]"),
+    "n × //x[bi][d], n elements x": branch_points("//x[b{0}][d]"),
     "explain, //zz and //a × 32": explained,
     "tuples, //a × 4": tuples,
     "names, all different": many_names,

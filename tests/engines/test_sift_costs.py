@@ -1,9 +1,8 @@
-"""sift: what it costs in memory and time does not grow out of proportion, whatever documents are like."""
+"""sift: what is there against costs out of proportion: a cache that stays small, a join that does not look at all."""
 
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 
@@ -45,23 +44,17 @@ def _of_names(rng: random.Random, names: list[str], size: int) -> Element:
 
 
 @pytest.mark.parametrize("text", ["//x[.//b{0}][.//c{0}]", "//x[b{0}][d]", "//x[b{0}][d][.//c{0}]"])
-def test_the_join_of_many_twigs_takes_as_long_as_there_are_twigs(text: str) -> None:
-    """Each of them has another element to hold for, of as many as there are twigs."""
-    seconds = []
-    for number in (1000, 16_000):
-        symbols = Symbols()
-        engine = Sift(remember="never")
-        keys = [engine.add(one) for i in range(number) for one in patterns(text.format(i), symbols)]
-        below = [[Element(f"b{i}"), Element(f"c{i}"), Element("d")] for i in range(number)]
-        document = Element("r", children=[Element("x", children=children) for children in below]).document(symbols)
-        times = []
-        for _ in range(3):
-            began = time.thread_time()
-            found = engine.match(document)
-            times.append(time.thread_time() - began)
-            assert found.tolist() == keys
-        seconds.append(min(times))
-    assert seconds[1] / seconds[0] < 80  # in a time by its square it is 256
+def test_twigs_that_each_have_another_element_to_hold_for_are_all_found(text: str) -> None:
+    """That this takes no longer than there are twigs, `python -m benchmarks hostile` sees."""
+    symbols = Symbols()
+    engine = Sift(remember="never")
+    keys = [engine.add(one) for i in range(2000) for one in patterns(text.format(i), symbols)]
+    below = [[Element(f"b{i}"), Element(f"c{i}"), Element("d")] for i in range(2000)]
+    document = Element("r", children=[Element("x", children=children) for children in below])
+    assert engine.match(document.document(symbols)).tolist() == keys
+    for children in below[::2]:
+        del children[0]
+    assert engine.match(document.document(symbols)).tolist() == keys[1::2]
 
 
 def test_branch_points_around_each_other_are_all_found() -> None:
