@@ -99,6 +99,25 @@ def test_folders_below_and_archives(here: SparkSession, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("kind", ["matches", "rows", "nodes"])
+def test_what_cannot_be_read_is_broken(here: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Empty files, and with --record files in which no records can be found, whatever is asked for."""
+    news = tmp_path / "news of the day"
+    news.mkdir()
+    (news / "a.xml").write_text("<d><a/></d>")
+    (news / "empty.xml").write_text("")
+    (tmp_path / "alerts.tsv").write_text("all\t//a\n")
+    for number, options in enumerate(([], ["--record", "a"])):
+        out = tmp_path / f"out{number}"
+        common = ["-s", str(tmp_path / "alerts.tsv"), str(news), "--output", str(out), "--kind", kind]
+        assert main(["spark", "match", *common, *options]) == 3
+        rows = pyarrow.parquet.read_table(out).to_pylist()
+        names = [row.get("document") or row["file"] for row in rows if row["error"]]
+        assert [name.removeprefix("file:") for name in names] == [str(news / "empty.xml")]
+        assert len(rows) == 2
+    assert [row["read_error"] is None for row in rows] == [row["error"] is None for row in rows]
+
+
 def test_namespaces_of_a_row_and_of_a_file(here: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "alerts.tsv").write_text("id\txpath\tnamespaces\nrow\t//n:a\tn=urn:n\nfile\t//m:a\t\n")
     (tmp_path / "names.toml").write_text('m = "urn:n"\n')

@@ -282,10 +282,16 @@ def _documents(spark: SparkSession, arguments: argparse.Namespace, *, streaming:
     from xsift.spark.source import read_records
 
     source, reader = arguments.documents, spark.readStream if streaming else spark.read
-    if arguments.record and not streaming:
-        return read_records(spark, source, arguments.record)
     if arguments.record:
-        return reader.format("xsift").option("record", arguments.record).load(source)
+        records = (
+            reader.format("xsift").option("record", arguments.record).load(source)
+            if streaming
+            else read_records(spark, source, arguments.record)
+        )
+        # Why something cannot be read stands for a document: that is no XML, so it is an error among the results.
+        return records.selectExpr(
+            "file", "position", "coalesce(xml, cast(read_error as binary)) as xml", "read_error"
+        )
     for ending, kind in ((".parquet", "parquet"), (".jsonl", "json")):
         if source.endswith(ending):
             if streaming:
