@@ -20,7 +20,7 @@ from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, running, until
 from xsift.errors import XsiftError
 from xsift.service.delivery.addresses import Addresses
-from xsift.service.delivery.webhooks import Breaker, new_secret, secret_bytes, sign
+from xsift.service.delivery.webhooks import Breaker, _verdict, new_secret, secret_bytes, sign
 
 
 @pytest.fixture
@@ -260,6 +260,11 @@ def test_addresses() -> None:
         assert not addresses.allows(address), address
     with pytest.raises(XsiftError, match="not a public address"):
         asyncio.run(addresses.resolve("localhost", 80))
+
+
+def test_what_a_webhook_says_is_noted_as_far_as_it_is_text() -> None:
+    assert _verdict(500, {}, b"\x00no\x00\xff\nway\x1b[0m\x00").reason == "it answered 500: no \ufffd way [0m"
+    assert _verdict(500, {}, b"\x00\x00").reason == "it answered 500"
 
 
 def test_a_breaker_opens_and_tries_again() -> None:

@@ -178,7 +178,8 @@ def _verdict(status: int, headers: Mapping[str, str], answer: bytes) -> SendVerd
         return SendVerdict(1)
     if status == 410:
         return SendVerdict(0, reason="it answered 410: it wants no more", ends=True)
-    said = answer[:200].decode("utf-8", "replace").strip()
+    text = answer[:200].decode("utf-8", "replace")
+    said = "".join(char if char.isprintable() else " " for char in text).strip()  # PostgreSQL takes no NUL
     reason = f"it answered {status}" + (" (redirects are not followed)" if 300 <= status < 400 else "")
     return SendVerdict(0, reason=f"{reason}: {said}" if said else reason, retry_after=_retry_after(headers))
 
