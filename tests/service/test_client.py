@@ -95,3 +95,46 @@ def test_documents_of_all_kinds(client: xsift.Client, tmp_path: Any) -> None:
             assert client.match(document) == ["a"]
     with pytest.raises(xsift.DocumentError):
         client.match(None)  # type: ignore[arg-type]
+
+
+def test_events_with_whatever_unicode_calls_the_end_of_a_line(server: RunningServer, owner: str) -> None:
+    text = "a\u2028b\u2029c\u0085d"
+
+    async def first() -> xsift.Delivery:
+        async with xsift.AsyncClient(server.url, owner=owner) as other:
+            return await anext(other.events("s"))
+
+    with server.client(owner=owner) as client:
+        client.add("a", "//a", subscriber="s", deliver="fragments")
+        client.publish(f"<a>{text}</a>", label=text)
+        for delivery in (next(client.events("s")), asyncio.run(first())):
+            assert delivery.document["label"] == text
+            assert text in delivery.matches[0]["fragments"][0]["xml"]
+
+
+def test_many_documents_in_encodings_of_their_own(client: xsift.Client) -> None:
+    client.add("é", "//a[. = 'é']")
+    declared = '<?xml version="1.0" encoding="iso-8859-1"?><a>é</a>'.encode("latin-1")
+    documents: list[bytes | xsift.Document] = [
+        declared,
+        "<a>é</a>".encode("utf-16"),
+        b"<a>\n\xff</a>",
+        xsift.Document("<a>é</a>".encode("latin-1"), encoding="latin-1", label="named"),
+        b'<?xml version="1.0" encoding="klingon"?><a/>',
+    ]
+    told = client.publish_many(documents, wait=True)
+    assert [[match["id"] for match in one.matches] for one in told] == [["é"], ["é"], [], ["é"], []]
+    codes = [one.error and one.error.code for one in told]
+    assert codes == [None, None, "incorrect-encoding", None, "unsupported-encoding"]
+    assert [one.error and one.error.code for one in client.publish_many([b"<a>\xff</a>"])] == ["incorrect-encoding"]
+    assert client.explain(declared, "é")["matched"]
+    with pytest.raises(xsift.DocumentError):
+        client.explain(b"\xff", "é")
+
+
+def test_many_documents_that_are_refused_together(client: xsift.Client) -> None:
+    with pytest.raises(xsift.ServiceError, match="no document"):
+        client.publish_many([])
+    client.publish_many(["<a/>"], key="once")
+    with pytest.raises(xsift.ServiceError, match="key-reused"):
+        client.publish_many(["<b/>"], key="once")

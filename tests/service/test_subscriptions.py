@@ -102,7 +102,7 @@ def test_ids_of_all_kinds(client: xsift.Client, id: str) -> None:
     assert id not in client
 
 
-@pytest.mark.parametrize("id", ["x" * 201, "a%0Ab", "%00"])
+@pytest.mark.parametrize("id", ["x" * 201, "a%0Ab", "%00", "%2E", "%2e%2e"])
 def test_ids_that_cannot_be(http: httpx.Client, id: str) -> None:
     assert http.put(f"/subscriptions/{id}", json={"xpath": "//a"}).status_code == 422
 

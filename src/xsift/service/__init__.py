@@ -12,5 +12,5 @@ DESIGN.md.
 - console/: the page for people
 - activity.py, history.py: what happened in the last minutes; threads.py: who works
 - janitor.py: keeps what is bounded within its bounds
-- client.py: the same from the other side
+- client.py: the same from the other side; texts.py: documents as text, for JSON
 """

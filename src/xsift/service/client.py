@@ -33,6 +33,7 @@ except ModuleNotFoundError as missing:  # pragma: no cover - the tests have it
 import xsift
 from xsift.errors import DocumentError, ServiceError, SubscriptionError, XPathError, XsiftError
 from xsift.matching.results import Node
+from xsift.service.texts import as_text
 
 __all__ = ["AsyncClient", "Client", "Delivery", "Published"]
 
@@ -82,6 +83,8 @@ class _Call(Generic[Answer]):
     kind: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
     repeatable: bool = True
+    many: bool = False
+    """Whether 422 says of each document what is wrong with it, as any other answer does."""
 
 
 def _path(*parts: str) -> str:
@@ -123,6 +126,10 @@ def _body(document: Source) -> tuple[bytes, str]:
     loaded = xsift.Document(document).loaded(1 << 40)
     kind = "application/xml" if loaded.encoding is None else f"application/xml; charset={loaded.encoding}"
     return bytes(loaded.source), kind
+
+
+def _text(loaded: xsift.Document) -> str:
+    return as_text(bytes(loaded.source), loaded.encoding)
 
 
 def _subscription(
@@ -168,6 +175,8 @@ def _published(response: httpx.Response) -> Published:
 
 
 def _published_many(response: httpx.Response) -> list[Published]:
+    if "documents" not in response.json():  # all of it was refused
+        raise _error(response)
     found = []
     for told in response.json()["documents"]:
         if "error" in told:
@@ -222,15 +231,26 @@ class _Calls:
         return _Call("POST", "/documents", _published, parameters, content, kind, headers)
 
     def publish_many(self, documents: Iterable[Source], key: str | None, wait: bool) -> _Call[list[Published]]:
-        lines = []
-        for document in documents:
+        lines: list[bytes] = []
+        refused: list[tuple[int, Published]] = []
+        for place, document in enumerate(documents):
             loaded = xsift.Document(document).loaded(1 << 40)
-            text = bytes(loaded.source).decode(loaded.encoding or "utf-8")
-            lines.append(json.dumps({"xml": text, "label": loaded.label or ""}).encode() + b"\n")
+            try:
+                line = {"xml": _text(loaded), "label": loaded.label or ""}
+                lines.append(json.dumps(line).encode() + b"\n")
+            except DocumentError as error:
+                refused.append((place, Published("", loaded.label or "", [], error)))
         parameters = self.owner | ({"wait": "matches"} if wait else {})
         headers = {"idempotency-key": key or uuid.uuid4().hex}
+
+        def published(response: httpx.Response) -> list[Published]:
+            found = _published_many(response) if lines or not refused else []
+            for place, told in refused:
+                found.insert(place, told)
+            return found
+
         return _Call(
-            "POST", "/documents", _published_many, parameters, b"".join(lines), "application/x-ndjson", headers
+            "POST", "/documents", published, parameters, b"".join(lines), "application/x-ndjson", headers, many=True
         )
 
     def question(self, path: str, document: Source, parse: Callable[[httpx.Response], Answer]) -> _Call[Answer]:
@@ -238,8 +258,7 @@ class _Calls:
         return _Call("POST", path, parse, self.owner, content, kind)
 
     def explain(self, document: Source, id: str | None, xpath: str | None) -> _Call[dict[str, Any]]:
-        content, _ = _body(document)
-        told: dict[str, Any] = {"xml": content.decode("utf-8")}
+        told: dict[str, Any] = {"xml": _text(xsift.Document(document).loaded(1 << 40))}
         told |= {"subscription": id} if id is not None else {"xpath": xpath}
         return _Call("POST", "/explain", _json, self.owner, json.dumps(told).encode())
 
@@ -259,14 +278,35 @@ def _delay(attempt: int, response: httpx.Response | None) -> float:
 
 
 class _EventReader:
-    """Puts server-sent events together from their lines."""
+    """Puts server-sent events together from the bytes of a stream.
+
+    Their lines end with a line feed alone: what else Unicode calls the end of a line can be in the data.
+    """
 
     def __init__(self, after: str | None) -> None:
         self.last = after
+        self._rest = bytearray()
         self._kind, self._data, self._id = "", "", ""
         self._dropped = 0
 
-    def line(self, text: str) -> Delivery | None:
+    def begin(self) -> None:
+        """A new connection: of what the one before left unfinished nothing counts."""
+        self._rest.clear()
+        self._kind, self._data, self._id = "", "", ""
+
+    def deliveries(self, piece: bytes) -> Iterator[Delivery]:
+        """The deliveries whose events end in a piece of the stream."""
+        self._rest += piece
+        if b"\n" not in piece:
+            return
+        *lines, rest = bytes(self._rest).split(b"\n")
+        self._rest[:] = rest
+        for line in lines:
+            delivery = self._line(line.removesuffix(b"\r").decode("utf-8"))
+            if delivery is not None:
+                yield delivery
+
+    def _line(self, text: str) -> Delivery | None:
         if text:
             name, _, value = text.partition(":")
             value = value.removeprefix(" ")
@@ -334,7 +374,7 @@ class Client:
                 break
             time.sleep(_delay(attempt, response))
         assert response is not None
-        if response.is_error and not (response.status_code == 422 and call.parse is _published_many):
+        if response.is_error and not (response.status_code == 422 and call.many):
             raise _error(response)
         return call.parse(response)
 
@@ -474,11 +514,10 @@ class Client:
                     if response.is_error and response.status_code not in AWAY:
                         response.read()
                         raise _error(response)
-                    for line in response.iter_lines():
+                    events.begin()
+                    for piece in response.iter_bytes():
                         attempt = 0
-                        delivery = events.line(line)
-                        if delivery is not None:
-                            yield delivery
+                        yield from events.deliveries(piece)
             except httpx.TransportError:
                 pass
             time.sleep(_delay(attempt, None))
@@ -538,7 +577,7 @@ class AsyncClient:
                 break
             await asyncio.sleep(_delay(attempt, response))
         assert response is not None
-        if response.is_error and not (response.status_code == 422 and call.parse is _published_many):
+        if response.is_error and not (response.status_code == 422 and call.many):
             raise _error(response)
         return call.parse(response)
 
@@ -662,10 +701,10 @@ class AsyncClient:
                     if response.is_error and response.status_code not in AWAY:
                         await response.aread()
                         raise _error(response)
-                    async for line in response.aiter_lines():
+                    events.begin()
+                    async for piece in response.aiter_bytes():
                         attempt = 0
-                        delivery = events.line(line)
-                        if delivery is not None:
+                        for delivery in events.deliveries(piece):
                             yield delivery
             except httpx.TransportError:
                 pass

@@ -192,7 +192,7 @@ Line = tuple[int, bytes | None]
 
 async def read_lines(request: Request, most: int, longest: int) -> AsyncIterator[list[Line]]:
     """The lines of a body as it arrives, some at a time; empty ones are left out."""
-    lines = _Lines(longest)
+    lines = _BodyLines(longest)
     async for piece in _unpacked(request, most):
         found = lines.take(piece)
         if found:
@@ -202,7 +202,7 @@ async def read_lines(request: Request, most: int, longest: int) -> AsyncIterator
         yield last
 
 
-class _Lines:
+class _BodyLines:
     """Puts lines together. Of one that is too long nothing is kept: it is refused, and the others are not."""
 
     def __init__(self, longest: int) -> None:

@@ -40,8 +40,8 @@ __all__ = [
 
 
 def _fits_into_a_path(name: str) -> str:
-    if "/" in name or not name.isprintable():
-        raise ValueError("an id has 1 to 200 printable characters, and no /")
+    if "/" in name or not name.isprintable() or name in (".", ".."):
+        raise ValueError("an id has 1 to 200 printable characters, and no /; and it is not . or ..")
     return name
 
 

@@ -41,7 +41,7 @@ OWNER = Parameter("owner", "For whom; for admins. Default: the caller.")
 
 def checked_name(id: str) -> str:
     """An id out of a path."""
-    if not 1 <= len(id) <= 200 or not id.isprintable():
+    if not 1 <= len(id) <= 200 or not id.isprintable() or id in (".", ".."):  # which no URL keeps
         raise Problem(422, "bad-id", f"{id[:50]!r} cannot be an id", hint="1 to 200 printable characters, without /")
     return id
 

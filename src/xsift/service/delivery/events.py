@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable
 
 from pydantic_core import to_json
 
+from xsift.errors import DocumentError
 from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.numbers import delivery_id
+from xsift.service.texts import as_text
 
 __all__ = ["as_json", "gap_event", "match_events"]
-
-DECLARED = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)""")
 
 
 def as_json(delivery: StoredDelivery, subscriber: str) -> bytes:
@@ -28,16 +27,9 @@ def as_json(delivery: StoredDelivery, subscriber: str) -> bytes:
 def _body(delivery: StoredDelivery) -> bytes:
     """The document as text; bytes that are no text in the encoding that they declare go as base64."""
     try:
-        return b',"xml":' + to_json(delivery.body.decode(delivery.encoding or _encoding(delivery.body)))
-    except (UnicodeDecodeError, LookupError):
+        return b',"xml":' + to_json(as_text(delivery.body, delivery.encoding))
+    except DocumentError:
         return b',"xml_base64":"' + base64.b64encode(delivery.body) + b'"'
-
-
-def _encoding(body: bytes) -> str:
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    declared = DECLARED.match(body.removeprefix(b"\xef\xbb\xbf"))
-    return "utf-8-sig" if declared is None else declared[1].decode()
 
 
 def match_events(deliveries: Iterable[StoredDelivery], subscriber: str) -> bytes:
