@@ -249,6 +249,18 @@ def test_errors(spark: SparkSession, tmp_path: Path) -> None:
     twice = spark.createDataFrame([*rows[:1], ("x", "//x"), ("x", "//y")], "id string, xpath string")
     with pytest.raises(xsift.SubscriptionError, match="'x' is in 2 rows"):
         compile_subscriptions(spark, twice, storage=str(tmp_path))
+    left = spark.createDataFrame(
+        [("x", "//y"), ("x", "//x["), ("x", "//a"), ("b", "//b"), (None, "//c"), (None, "//d"), ("b", None)],
+        "id string, xpath string",
+    )
+    for shards in (None, 2):
+        compiled = compile_subscriptions(spark, left, storage=str(tmp_path), errors="collect", shards=shards)
+        told = sorted((error.code, error.message) for _, error in compiled.failed if error.code == "duplicate-id")
+        assert told == [("duplicate-id", f"the id {id!r} is in {rows} rows") for id, rows in (("b", 2), ("x", 3))]
+        assert [error.code for _, error in compiled.failed].count("missing-value") == 2
+        documents = spark.createDataFrame([("<a/>",), ("<b/>",), ("<y/>",)], "xml string")
+        found = match_documents(documents, subscriptions=compiled, keep_xml=True).collect()
+        assert {row.xml: row.matches for row in found} == {"<a/>": ["x"], "<b/>": ["b"], "<y/>": []}
     nobody = compile_subscriptions(spark, frame.limit(0), storage=str(tmp_path))
     documents = spark.createDataFrame([("<a/>",), ("<a>",)], "xml string")
     found = match_documents(documents, subscriptions=nobody).collect()

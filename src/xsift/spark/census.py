@@ -21,12 +21,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
-from xsift.errors import SubscriptionError
+from xsift.errors import SubscriptionError, XsiftError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Census", "Digest", "part_digests", "refuse_repeated", "take_census"]
+__all__ = ["Census", "Digest", "part_digests", "refuse_repeated", "take_census", "without_repeated"]
 
 LEAST_BITS, MOST_BITS = 12, 16  # of the number of a bin
 BINS_A_CORE = 16  # so that parts, one a core, differ little in how many bins they have
@@ -35,6 +35,7 @@ COUNTED_SHARE = 0.9  # of bins that have rows; where fewer have, they are counte
 MOST_TASKS = 64  # as each tells of all bins
 FOLDED_ROWS = 500_000  # at a time
 TOLD_HASHES = 20
+TOLD_IDS = 1000  # that come twice
 REPEATED = 2  # subscriptions an expression, from which on many are equal
 
 Digest = tuple[int, int, int]
@@ -118,13 +119,29 @@ def refuse_repeated(rows: DataFrame, census: Census) -> None:
     suspects = rows.where(sql.xxhash64("id").isin(list(census.again)))
     twice = suspects.groupBy("id").count().where("count > 1 and id is not null").limit(1).collect()
     if twice:
-        id = twice[0]["id"]
-        raise SubscriptionError(
-            "duplicate-id",
-            f"the id {id!r} is in {twice[0]['count']} rows",
-            id=id,
-            hint="each id can be there once",
-        )
+        raise _repeated(twice[0]["id"], twice[0]["count"])
+
+
+def without_repeated(rows: DataFrame) -> tuple[DataFrame, list[tuple[str, XsiftError]]]:
+    """The rows with each id once, and errors of ids that came twice, of the first thousand.
+
+    Rows of a DataFrame have no order: of those with an id the one stays whose expression is first in the alphabet.
+    """
+    nameless = rows.where("id is null")  # each of them is an error of its own, later
+    counted = (
+        rows.where("id is not null")
+        .groupBy("id")
+        .agg(sql.min("expression").alias("expression"), sql.count("*").alias("rows"))
+    )
+    twice = counted.where("rows > 1").orderBy("id").limit(TOLD_IDS).collect()
+    failed: list[tuple[str, XsiftError]] = [(row["id"], _repeated(row["id"], row["rows"])) for row in twice]
+    return counted.select("id", "expression").unionByName(nameless), failed
+
+
+def _repeated(id: str, rows: int) -> SubscriptionError:
+    return SubscriptionError(
+        "duplicate-id", f"the id {id!r} is in {rows} rows", id=id, hint="each id can be there once"
+    )
 
 
 def part_digests(numbered: DataFrame) -> dict[int, Digest]:

@@ -26,7 +26,7 @@ from xsift.spark.building import (
     expression_table,
     note_manifest,
 )
-from xsift.spark.census import Census, Digest, part_digests, refuse_repeated, take_census
+from xsift.spark.census import Census, Digest, part_digests, refuse_repeated, take_census, without_repeated
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.planning import plan_routes
 from xsift.spark.routing import Part, Router
@@ -65,7 +65,17 @@ class CompileJob:
         rows = expression_rows(subscriptions)
         cores = cores_of(subscriptions.sparkSession)
         census = take_census(rows, cores)
-        refuse_repeated(rows, census)
+        if not census.again or self.errors != "collect":
+            refuse_repeated(rows, census)
+            return self._compiled(rows, census, cores, shards, budget_bytes, sample)
+        rows, repeated = without_repeated(rows)
+        built, router, sharded = self._compiled(rows, take_census(rows, cores), cores, shards, budget_bytes, sample)
+        return replace(built, failed=(*repeated, *built.failed)), router, sharded
+
+    def _compiled(
+        self, rows: DataFrame, census: Census, cores: int, shards: int | None, budget_bytes: int, sample: Sample
+    ) -> tuple[BuiltParts, Router | None, bool]:
+        """Rows of which no two have the same id."""
         shards = math.ceil(self._estimated_bytes(rows, census) / budget_bytes) if shards is None else shards
         tasks = math.ceil(census.expressions / PART_EXPRESSIONS)
         if shards > 1:
