@@ -396,8 +396,8 @@ def _footer(results: Results) -> str:
             "Points are medians over the rounds, in CPU time; bands are the quartiles, whiskers the least and the "
             "most. In a round every engine goes through all documents once, one engine after the other. A verdict "
             "that comes out otherwise in more than one of ten draws of the medians, within their errors, or in "
-            "another run, is open. All engines gave the same answer, checked before "
-            "anything was timed, unless a red box says otherwise. Download ",
+            "another run, is open. All engines gave the same answers, which were "
+            "compared, unless a red box says otherwise. Download ",
             link,
             ".",
         ),

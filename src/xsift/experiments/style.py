@@ -50,6 +50,7 @@ header .about { columns: 2 480px; column-gap: 40px; margin-top: 14px; }
 .evidence table, .numbers table { border-collapse: collapse; height: max-content; }
 .overview td, .overview th { padding: 7px 14px 7px 0; border-top: 1px solid var(--rule); vertical-align: top; }
 .overview th { text-align: left; font-weight: 400; font-size: 12.5px; color: var(--soft); white-space: nowrap; }
+.overview th:last-child { text-align: right; padding-right: 0; }
 .overview tr:first-child td, .overview thead th { border-top: 0; }
 .overview thead + tbody tr:first-child td { border-top: 1px solid var(--rule); }
 .overview h2 { margin-bottom: 8px; }
