@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import subprocess
 import sys
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 
 import xsift
 from tests.service.running import RunningServer
+from xsift.service.client import _delivery
+from xsift.service.delivery.events import as_json
+from xsift.service.store.deliveries import StoredDelivery
 
 
 def test_both_clients_have_the_same_methods() -> None:
@@ -34,6 +38,13 @@ def test_the_library_does_not_need_httpx() -> None:
     program = "\n".join(lines)
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "pip install 'xsift[serve]'" in ran.stdout
+
+
+def test_a_document_that_is_no_text_is_delivered_as_bytes() -> None:
+    body = b"<?xml version='1.0' encoding='us-ascii'?><a>\xe4</a>"
+    stored = StoredDelivery(12, 3, 7, 0.0, b'"document":{"id":"7"},"matches":[]', whole=True, body=body)
+    delivery = _delivery(json.loads(as_json(stored, "reader")))
+    assert (delivery.id, delivery.xml, delivery.xml_bytes) == ("12-3", None, body)
 
 
 def test_all_of_it_with_asyncio(server: RunningServer, owner: str) -> None:

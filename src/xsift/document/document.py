@@ -14,7 +14,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from xsift.document.encodings import utf8
+from xsift.document.encodings import codec_of, utf8
 from xsift.errors import DocumentError, XsiftError
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Document:
     def in_memory(self) -> bool:
         """Whether its bytes are here already, and can be read again and again."""
         return _is_buffer(self.source)
+
+    def codec(self) -> str:
+        """The name of the codec that decodes it, or any slice of it. It must be in memory. Whether Python has such a
+        codec, and the bytes are right in it, is not looked at."""
+        return codec_of(self.source, self.encoding)
 
     def loaded(self, most_bytes: int) -> Document:
         """The same document in memory. Of one that is larger, just enough is read to see that it is too large."""

@@ -1,4 +1,5 @@
-"""Encodings: text as UTF-8, and single-byte encodings that expat does not know itself, as tables of characters.
+"""Encodings: text as UTF-8, which encoding a document has, and single-byte encodings that expat does not know itself,
+as tables of characters.
 
 expat reads UTF-8, UTF-16, ISO-8859-1 and US-ASCII. For other encodings it asks, and can be given a table of 256
 characters. Python's codecs supply it, for the encodings listed here only: a document must not make Python import
@@ -7,14 +8,27 @@ or run whatever codec it names. Encodings with more than one byte for a characte
 
 from __future__ import annotations
 
+import codecs
+import re
 from array import array
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from functools import cache
+from typing import TYPE_CHECKING
 
 from xsift.document.faults import LONE_SURROGATE, document_error
 
-__all__ = ["SINGLE_BYTE", "character_table", "proper_name", "utf8"]
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["SINGLE_BYTE", "character_table", "codec_of", "proper_name", "utf8"]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 
 # Documents often misspell what expat does know.
 _PROPER = {"utf8": "UTF-8", "utf16": "UTF-16"}
@@ -52,6 +66,31 @@ def utf8(text: str) -> bytes:
         before = text[: error.start]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         raise document_error(LONE_SURROGATE, line, column, len(before.encode())) from None
+
+
+def codec_of(data: Buffer, encoding: str | None) -> str:
+    """The name of the codec that decodes a document, or any slice of it: the one that it was given with, else what
+    its beginning says, as expat has it. A byte order mark is right whatever is declared."""
+    if encoding is not None and encoding.lower().replace("-", "") != "utf16":
+        return encoding
+    head = _head(memoryview(data))
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            return codec
+    if b"\0" in head[:2]:
+        return "utf-16-le" if head[0] else "utf-16-be"
+    declared = _DECLARED.match(head)
+    return declared[1].decode() if declared else "utf-8"
+
+
+def _head(data: memoryview) -> bytes:
+    """The beginning of a document, with all of its XML declaration."""
+    size = 256
+    while True:
+        head = bytes(data[:size])
+        if b"?>" in head or size >= len(data) or not head.startswith(b"<?xml"):
+            return head
+        size *= 4
 
 
 @cache

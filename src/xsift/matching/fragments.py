@@ -25,7 +25,6 @@ __all__ = ["Fragments"]
 
 START_TAG = re.compile(r"<([^\s/>]++)((?:\s++[^\s=]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+)\s*+/?>")
 ATTRIBUTE = re.compile(r"([^\s=]++)\s*+=\s*+(\"[^\"]*+\"|'[^']*+')")
-DECLARED = re.compile(r"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 INHERITED = ("xml:lang", "xml:base", "xml:space")
 XML = "{http://www.w3.org/XML/1998/namespace}"
 WINDOW_BYTES = 512  # of a start tag, at first
@@ -42,7 +41,7 @@ class Fragments:
         self._data = memoryview(document.source)
         self._document = document
         self._tree = tree
-        self._codec = _codec_of(document)
+        self._codec = document.codec()
         self._room = Room(limits)  # nested elements repeat each other
         self._scopes: dict[int, Scope] = {0: NOTHING}
         self._texts: dict[int, str] = {}
@@ -176,41 +175,12 @@ def _resolved(base: str, reference: str) -> str:
     return "../" * (ups - path.count("</")) + below or "./"
 
 
-def _codec_of(document: Document) -> str:
-    """The name of the codec that decodes any slice of the document."""
-    if document.encoding is not None and document.encoding.lower().replace("-", "") != "utf16":
-        return document.encoding
-    head = _head(memoryview(document.source))
-    for mark, codec in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if head.startswith(mark):
-            return codec
-    if b"\0" in head[:2]:
-        return "utf-16-le" if head[0] else "utf-16-be"
-    declared = DECLARED.match(head.decode("latin-1"))
-    return declared[1] if declared else "utf-8"
-
-
-def _head(data: memoryview) -> bytes:
-    """The beginning of a document, with all of its XML declaration."""
-    size = 256
-    while True:
-        head = bytes(data[:size])
-        if b"?>" in head or size >= len(data) or not head.startswith(b"<?xml"):
-            return head
-        size *= 4
-
-
 def _lxml_elements(document: Document) -> list[Any]:
     """The elements as lxml sees them, by number, with entities expanded: the document was read before, within
     limits."""
     from lxml import etree  # few documents need it
 
-    codec = _codec_of(document)
-    text = codecs.decode(memoryview(document.source), codec, "replace").removeprefix("\ufeff")
+    text = codecs.decode(memoryview(document.source), document.codec(), "replace").removeprefix("\ufeff")
     text = re.sub(r"^<\?xml[^>]*\?>", "", text)
     parser = etree.XMLParser(resolve_entities=True, no_network=True, load_dtd=False, huge_tree=True, recover=True)
     root = etree.fromstring(text.encode(), parser)

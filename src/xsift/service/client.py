@@ -14,6 +14,7 @@ document goes with a key that makes its repetition harmless.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import random
@@ -69,6 +70,8 @@ class Delivery:
     xml: str | None = None
     dropped: int = 0
     """Deliveries before this one that were dropped because too many waited."""
+    xml_bytes: bytes | None = None
+    """The whole document instead of `xml`, if it is no text in the encoding that it declares."""
 
 
 @dataclass
@@ -190,7 +193,16 @@ def _published_many(response: httpx.Response) -> list[Published]:
 
 
 def _delivery(told: Mapping[str, Any], dropped: int = 0) -> Delivery:
-    return Delivery(told["id"], told["subscriber"], told["document"], told["matches"], told.get("xml"), dropped)
+    packed = told.get("xml_base64")
+    return Delivery(
+        told["id"],
+        told["subscriber"],
+        told["document"],
+        told["matches"],
+        told.get("xml"),
+        dropped,
+        None if packed is None else base64.b64decode(packed),
+    )
 
 
 def _deliveries(response: httpx.Response) -> list[Delivery]:

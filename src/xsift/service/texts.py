@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
+import xsift
 from xsift.errors import DocumentError
 
 __all__ = ["as_text"]
 
-DECLARED = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)""")
-
 
 def as_text(data: bytes, encoding: str | None) -> str:
-    """The text of a document, in the encoding that it was given with or else declares. Raises DocumentError."""
+    """The text of a document, in the encoding that it was given with or else has. Raises DocumentError."""
     try:
-        return data.decode(encoding or _declared(data))
+        return data.decode(xsift.Document(data, encoding=encoding).codec()).removeprefix("\ufeff")
     except UnicodeError as error:
         at = getattr(error, "start", 0)
         line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
@@ -23,10 +20,3 @@ def as_text(data: bytes, encoding: str | None) -> str:
     except LookupError as error:
         message, hint = "the document's encoding is not supported", "decode the document and pass it as str"
         raise DocumentError("unsupported-encoding", message, hint=hint, line=1, column=1) from error
-
-
-def _declared(data: bytes) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    found = DECLARED.match(data.removeprefix(b"\xef\xbb\xbf"))
-    return "utf-8-sig" if found is None else found[1].decode()
