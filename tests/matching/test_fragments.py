@@ -142,18 +142,47 @@ def test_random_documents_with_many_prefixes() -> None:
 BASES = ["../z", "x/", "x", "/y", "http://h.org/a/b", "../../q/", "a/b/c", "..", ".", "../..", "./a", "//host/p"]
 
 
+DECLARING = '<!DOCTYPE a [<!ENTITY e "x"><!ATTLIST b xml:lang CDATA "fr" xml:base CDATA "no/">]>'
+
+
 @pytest.mark.parametrize("outer", BASES)
-def test_bases_that_are_relative_to_a_document_of_which_nothing_is_known(outer: str) -> None:
+@pytest.mark.parametrize("prolog", ["", DECLARING])
+def test_bases_that_are_relative_to_a_document_of_which_nothing_is_known(prolog: str, outer: str) -> None:
     """Wherever the document was, a link leads to the same place from the fragment."""
     place = "http://example.org/1/2/3/4/5/document.xml"
     for inner in BASES:
         expected = urljoin(urljoin(urljoin(place, outer), inner), "link")
-        base, added = (
-            etree.fromstring(fragments(f'<a xml:base="{outer}"><b xml:base="{inner}"><c/></b></a>', xpath)[0])
-            for xpath in ("//b", "//c")
-        )
+        xml = f'{prolog}<a xml:base="{outer}"><b xml:base="{inner}"><c/></b></a>'
+        base, added = (etree.fromstring(fragments(xml, xpath)[0]) for xpath in ("//b", "//c"))
         assert urljoin(urljoin(place, base.base), "link") == expected, inner
         assert urljoin(urljoin(place, added.base), "link") == expected, inner
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "expected"),
+    [
+        ("http://h/caf&#233;/", "na&#xEF;ve", "http://h/café/naïve"),
+        ("http://h/?a=1&amp;b=2", "?c=&quot;&lt;", 'http://h/?c="<'),
+        ("http://[h/", "x", "x"),
+    ],
+)
+def test_bases_with_references_to_characters(outer: str, inner: str, expected: str) -> None:
+    xml = f"""<a xml:base="{outer}"><b xml:base='{inner}'/></a>"""
+    for prolog in ("", DECLARING):
+        assert fragments(prolog + xml, "//b/@xml:base")[0] == fragments(prolog + xml, "//b")[0]
+        element = etree.fromstring(fragments(prolog + xml, "//b")[0])
+        assert element.get("{http://www.w3.org/XML/1998/namespace}base") == expected
+
+
+def test_attributes_that_look_like_a_base_stay_as_they_are() -> None:
+    xml = """<a xml:base="http://h/"><b xmlns:axml="u" axml:base="p" title='xml:base="q"' xml:base="r"/></a>"""
+    expected = """<b xmlns:axml="u" axml:base="p" title='xml:base="q"' xml:base="http://h/r"/>"""
+    assert fragments(xml, "//b") == [expected]
+
+
+def test_a_default_of_the_dtd_that_is_no_attribute_hides_nothing() -> None:
+    xml = DECLARING + '<a xml:lang="de" xml:base="x/"><b/></a>'
+    assert fragments(xml, "//b[lang('de')]") == ['<b xml:lang="de" xml:base="x/"/>']
 
 
 def canonical(element: Any) -> Any:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
+from xml.sax.saxutils import escape
 
 from xsift.document import Document, DocumentTree, Limits
 from xsift.errors import SubscriptionError
@@ -26,7 +27,10 @@ __all__ = ["Fragments"]
 START_TAG = re.compile(r"<([^\s/>]++)((?:\s++[^\s=]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))*+)\s*+/?>")
 ATTRIBUTE = re.compile(r"([^\s=]++)\s*+=\s*+(\"[^\"]*+\"|'[^']*+')")
 INHERITED = ("xml:lang", "xml:base", "xml:space")
-XML = "{http://www.w3.org/XML/1998/namespace}"
+EXPANDED = tuple(name.replace("xml:", "{http://www.w3.org/XML/1998/namespace}") for name in INHERITED)
+BASE = EXPANDED[INHERITED.index("xml:base")]
+CHARACTER = re.compile(r"&(#x[0-9A-Fa-f]+|#[0-9]+|lt|gt|amp|quot|apos);")
+PREDEFINED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 WINDOW_BYTES = 512  # of a start tag, at first
 
 Scope = Mapping[str, str]
@@ -77,8 +81,8 @@ class Fragments:
         added = "".join(f" {name}={value}" for name, value in scope.items() if name not in own)
         attributes = tag[2]
         if "xml:base" in own and "xml:base" in scope:
-            base = f'xml:base="{_joined(scope["xml:base"], own["xml:base"])}"'
-            attributes = re.sub(r"xml:base\s*=\s*(?:\"[^\"]*\"|'[^']*')", lambda _: base, attributes, count=1)
+            base = f"xml:base={_joined(scope['xml:base'], own['xml:base'])}"
+            attributes = ATTRIBUTE.sub(lambda it: base if it[1] == "xml:base" else it[0], attributes)
         return f"<{tag[1]}{added}{attributes}{text[tag.end(2) :]}"
 
     def _scope(self, element: int) -> Scope:
@@ -128,8 +132,8 @@ class Fragments:
         if self._expanded is None:
             self._expanded = _lxml_elements(self._document)
         node = self._expanded[element - 1]
-        added = {name: value for name, value in _inherited(node).items() if node.get(name) != value}
-        before = {name: node.get(name) for name in added}
+        own = dict(node.attrib)
+        added = {name: value for name, value in _inherited(node).items() if own.get(name) != value}
         for name, value in added.items():
             node.set(name, value)
         from lxml import etree
@@ -137,11 +141,11 @@ class Fragments:
         try:
             return etree.tostring(node, encoding="unicode", with_tail=False)
         finally:
-            for name, earlier in before.items():
-                if earlier is None:
-                    del node.attrib[name]
+            for name in added:
+                if name in own:
+                    node.set(name, own[name])
                 else:
-                    node.set(name, earlier)
+                    del node.attrib[name]
 
 
 def _with(scope: Scope, declared: dict[str, str]) -> Scope:
@@ -149,24 +153,33 @@ def _with(scope: Scope, declared: dict[str, str]) -> Scope:
     if inner.get("xmlns") in ('""', "''"):
         del inner["xmlns"]
     if "xml:base" in declared and "xml:base" in scope:
-        inner["xml:base"] = f'"{_joined(scope["xml:base"], declared["xml:base"])}"'
+        inner["xml:base"] = _joined(scope["xml:base"], declared["xml:base"])
     return inner
 
 
 def _joined(base: str, reference: str) -> str:
-    """A reference resolved against a base; both with their quotes."""
-    try:
-        return _resolved(base[1:-1], reference[1:-1]).replace('"', "&quot;")
-    except ValueError:  # it is no URL
-        return reference[1:-1].replace('"', "&quot;")
+    """A reference resolved against a base; both, and the result, as they stand in tags."""
+    return '"' + escape(_resolved(_value(base), _value(reference)), {'"': "&quot;"}) + '"'
+
+
+def _value(quoted: str) -> str:
+    """What an attribute's value says: the # of `&#233;` begins no fragment of a URL."""
+    return CHARACTER.sub(lambda it: PREDEFINED.get(it[1]) or _character(it[1]), quoted[1:-1])
+
+
+def _character(reference: str) -> str:
+    return chr(int(reference[2:], 16) if reference.startswith("#x") else int(reference[1:]))
 
 
 def _resolved(base: str, reference: str) -> str:
-    """The same without quotes. Where the document itself is, against which a relative base is resolved, is not known:
-    urljoin() forgets the `..` that lead above it, so that it is given folders to go up to, whose name none can have.
+    """The URLs themselves. Where the document is, against which a relative base is resolved, is not known: urljoin()
+    forgets the `..` that lead above it, so that it is given folders to go up to, whose name none can have.
     """
-    if any(url.scheme or url.netloc for url in (urlsplit(base), urlsplit(reference))):
-        return urljoin(base, reference)
+    try:
+        if any(url.scheme or url.netloc for url in (urlsplit(base), urlsplit(reference))):
+            return urljoin(base, reference)
+    except ValueError:  # it is no URL
+        return reference
     ups = (base + reference).count("..")
     path = urljoin(urljoin("http://-/" + "</" * ups, base), reference).removeprefix("http://-")
     if base.startswith("/") or reference.startswith("/"):
@@ -190,11 +203,13 @@ def _lxml_elements(document: Document) -> list[Any]:
 
 
 def _inherited(node: Any) -> dict[str, str]:
-    """The attributes xml:lang, xml:base and xml:space that hold for an element of lxml."""
+    """The attributes xml:lang, xml:base and xml:space as they hold for an element of lxml. Not by get(), which also
+    gives defaults of the DTD."""
     found: dict[str, str] = {}
-    for above in node.iterancestors():
-        for name in (XML + "lang", XML + "space"):
-            if above.get(name) is not None and node.get(name) is None:
-                found.setdefault(name, above.get(name))
-    base = node.base if any(above.get(XML + "base") for above in node.iterancestors()) else None
-    return found | ({XML + "base": base} if base else {})
+    for element in (*reversed(list(node.iterancestors())), node):
+        for name, value in element.attrib.items():
+            if name == BASE and name in found:
+                found[name] = _resolved(found[name], value)
+            elif name in EXPANDED:
+                found[name] = value
+    return found
