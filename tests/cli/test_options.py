@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 import xsift
-from xsift.cli import main
+from xsift.cli import USAGE_CODES, main
 from xsift.sources.compression import open_plain
 
 GOOD = "<news><title>Spark</title><p>1</p><p>2</p></news>"
@@ -89,6 +89,24 @@ def test_explain_has_the_exit_codes_of_match(folder: Path) -> None:
     command = ["explain", "-s", str(folder / "alerts.tsv"), "--id", "titles"]
     assert main(command) == 3
     assert main([*command, str(folder / "a.xml")]) == match(folder, folder / "a.xml") == 3
+
+
+def test_wrong_names_and_values_are_wrong_use(folder: Path) -> None:
+    keys, table = ["serve", "--data", str(folder / "data"), "keys"], str(folder / "table")
+    assert main([*keys, "add", "ops", "--role", "admin"]) == 0
+    assert main([*keys, "add", "news", "--role", "reader"]) == 2
+    assert main([*keys, "add", "a/b", "--role", "publish"]) == 2
+    assert main([*keys, "revoke", "nobody"]) == 2
+    assert main(["serve", "--database", "mysql://here/news", "keys", "list"]) == 2
+    assert main(["subscriptions", "add", table, "a", "//n:a", "-n", "n=urn:n"]) == 0
+    assert main(["subscriptions", "add", table, "b", "//n:b", "-n", "n=urn:m"]) == 2
+    assert main(["subscriptions", "add", str(folder / "a|b"), "a", "//a"]) == 2
+
+
+def test_what_means_wrong_use_is_raised_somewhere() -> None:
+    files = Path(xsift.__file__).parent.rglob("*.py")
+    texts = [file.read_text() for file in files if file != Path(sys.modules["xsift.cli"].__file__ or "")]
+    assert {code for code in USAGE_CODES if not any(f'"{code}"' in text for text in texts)} == set()
 
 
 def test_exit_code_4_says_that_it_could_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
