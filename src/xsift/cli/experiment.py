@@ -27,10 +27,7 @@ from xsift.experiments.runner import run as run_experiment
 from xsift.experiments.settling import Unsettled
 from xsift.experiments.store import Measured, Store
 
-__all__ = ["HELP", "NAME", "configure", "run"]
-
-NAME = "experiment"
-HELP = "run the experiments of the papers and report on their claims"
+__all__ = ["configure", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

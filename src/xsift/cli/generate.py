@@ -29,10 +29,7 @@ from xsift.workload import (
 from xsift.workload.figures import compare, table
 from xsift.workload.output import DOCUMENT_ENDINGS, SUBSCRIPTION_ENDINGS, write_documents, write_subscriptions
 
-__all__ = ["HELP", "NAME", "configure", "run"]
-
-NAME = "generate"
-HELP = "make documents and subscriptions like those of the papers"
+__all__ = ["configure", "run"]
 
 Item = TypeVar("Item")
 

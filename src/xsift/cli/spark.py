@@ -45,10 +45,9 @@ documents: files, folders with all that is below them, globs; a document each, .
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the subcommands and their options."""
     subparsers = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    match = subparsers.add_parser("match", help="match documents once", epilog=EPILOG, formatter_class=_Formatter)
-    stream = subparsers.add_parser(
-        "stream", help="match files as they arrive", epilog=EPILOG, formatter_class=_Formatter
-    )
+    shown: dict[str, Any] = {"epilog": EPILOG, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    match = subparsers.add_parser("match", help="match documents once", **shown)
+    stream = subparsers.add_parser("stream", help="match files as they arrive", **shown)
     for subparser in (match, stream):
         add_subscription_options(subparser)
         subparser.add_argument("documents", metavar="DOCUMENTS", help="what to match")
@@ -70,10 +69,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     stream.add_argument("--dead-letters", metavar="FOLDER", help="where to write broken documents")
     stream.add_argument("--delta", action="store_true", help="append to a Delta Lake table, not folders of Parquet")
     stream.add_argument("--once", action="store_true", help="match what is there now, then end")
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    pass
 
 
 _KIND_HELP = "a row for each document (the default), for each match, or for each matched node with its fragment"

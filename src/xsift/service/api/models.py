@@ -9,11 +9,8 @@ from pydantic_core import from_json, to_json
 
 __all__ = [
     "Acknowledgement",
-    "Audit",
     "Collection",
-    "DeadLetter",
     "Deliveries",
-    "DocumentFacts",
     "ExplanationOut",
     "ExpressionIn",
     "ImportLine",
@@ -262,17 +259,6 @@ class Deliveries(BaseModel):
     dropped: int = Field(default=0, description="Deliveries before these that were dropped from the backlog.")
 
 
-class DeadLetter(BaseModel):
-    id: str
-    subscriber: str
-    owner: str
-    made: float
-    failed: float
-    attempts: int
-    reason: str
-    delivery: dict[str, Any]
-
-
 class PublishedDocument(BaseModel):
     id: str | None = None
     label: str = ""
@@ -280,15 +266,6 @@ class PublishedDocument(BaseModel):
         default=None, description="With wait=matches: the caller's subscriptions that matched."
     )
     error: dict[str, Any] | None = None
-
-
-class DocumentFacts(BaseModel):
-    id: str
-    owner: str
-    label: str
-    received: float
-    size: int
-    matches: int
 
 
 class MatchAnswer(BaseModel):
@@ -341,16 +318,6 @@ class Key(BaseModel):
 class Session(BaseModel):
     owner: str
     roles: list[str]
-
-
-class Audit(BaseModel):
-    number: int
-    at: float
-    actor: str
-    owner: str
-    action: str
-    target: str
-    detail: dict[str, Any]
 
 
 class Samples(BaseModel):

@@ -30,7 +30,6 @@ __all__ = [
     "bury",
     "crowded",
     "drop_beyond_backlog",
-    "first_kept",
     "last_document",
     "read",
     "store_publications",
@@ -343,11 +342,6 @@ def read(connection: Connection, subscriber: int, after: int, most: int) -> list
         )
         for row in connection.execute(query.where(*wanted, table.c.place <= last).order_by(table.c.place))
     ]
-
-
-def first_kept(connection: Connection, subscriber: int) -> int:
-    """The place of the first delivery that is still there; 0 if there is none."""
-    return int(connection.scalar(select(func.min(table.c.place)).where(table.c.subscriber == subscriber)) or 0)
 
 
 def waiting(connection: Connection) -> dict[str, tuple[int, float]]:
