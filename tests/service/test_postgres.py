@@ -4,6 +4,7 @@ as an unprivileged user; where PostgreSQL is not installed they are skipped.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import pwd
@@ -24,6 +25,9 @@ import pytest
 import xsift
 from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, until
+from xsift.service.store import subscriptions
+from xsift.service.store.database import Database
+from xsift.service.store.subscribers import NewSubscribers
 
 SETTINGS = """
 [webhooks]
@@ -236,6 +240,21 @@ def test_the_database_goes_and_comes_back(cluster: Cluster, two: list[RunningSer
 
     until(again, 60)
     assert [delivery.document["label"] for delivery in client.deliveries("s")] == acknowledged
+
+
+def test_what_changes_between_two_questions_is_seen_by_neither(cluster: Cluster) -> None:
+    """Else a server that starts beside an import has a subscription twice, and a reader whose page is dropped while
+    it is read skips all that waits."""
+    with contextlib.closing(Database(cluster.database("questions"))) as database:
+        wanted = [subscriptions.Subscription("a", "//a", "s")]
+        with database.connect() as connection, connection.begin():
+            version = subscriptions.current_version(connection)
+            with database.engine.begin() as other:
+                subscriptions.put_many(other, "o", wanted, "test", NewSubscribers(10))
+            rows = [row for page in subscriptions.live_rows(connection) for row in page]
+        with database.connect() as connection, connection.begin():
+            rows += subscriptions.changes_after(connection, version, 10).added
+        assert [row.id for row in rows] == ["a"]
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:

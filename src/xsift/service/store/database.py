@@ -62,9 +62,12 @@ class Database:
             raise StorageError(
                 "no-driver", f"the driver for {parsed.drivername} is missing", hint="pip install 'xsift[serve]'"
             ) from error
+        self._for_reading = self.engine
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
+        else:
+            self._for_reading = self.engine.execution_options(isolation_level="REPEATABLE READ")
         try:
             migrate(self.engine)
         except DBAPIError as error:
@@ -75,8 +78,9 @@ class Database:
             ) from error
 
     def connect(self) -> Connection:
-        """A connection for reading."""
-        return self.engine.connect()
+        """A connection for reading: all that is asked in one transaction is answered from one state, as it is in
+        SQLite. Else what changes between two questions is seen by one of them."""
+        return self._for_reading.connect()
 
     def checkpoint(self) -> tuple[int, int]:
         """Copies SQLite's write-ahead log into the database, beside whoever writes. Returns the bytes that are left
