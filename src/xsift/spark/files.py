@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql.utils import is_remote
@@ -21,7 +22,6 @@ from xsift.sources.archives import Member, archive_kind, members_of_tar, members
 from xsift.sources.compression import READ_ERRORS, chunks_of, decompressed, plain_name, reason_of
 from xsift.sources.documents import is_xml
 from xsift.sources.records import DEFAULT_RECORD_LIMIT_BYTES
-from xsift.spark.places import find_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,26 +37,25 @@ def read_files(spark: SparkSession, path: str, *, streaming: bool = False, limit
     reader: Any = spark.readStream if streaming else spark.read
     files = reader.format("binaryFile").schema(FILE_COLUMNS).option("recursiveFileLookup", "true").load(path)
     arrived = ["modificationTime as arrived"] if streaming else []
-    empty = [] if streaming or is_remote() else _empty_files(path)
-    if empty:
-        nothing = spark.createDataFrame([(name, b"") for name in empty], "path string, content binary")
-        files = files.select("path", "content").union(nothing)
-    if not streaming and not any(_is_packed(name) for name in files.inputFiles()):
-        return files.selectExpr("path as document", "content as xml")  # type: ignore[no-any-return]
+    if not streaming:
+        names = files.inputFiles()
+        empty = [] if is_remote() else _empty_files(names)
+        if empty:
+            nothing = spark.createDataFrame([(name, b"") for name in empty], "path string, content binary")
+            files = files.select("path", "content").union(nothing)
+        if not any(_is_packed(name) for name in names):
+            return files.selectExpr("path as document", "content as xml")  # type: ignore[no-any-return]
     most_bytes = min((limits or Limits()).bytes, DEFAULT_RECORD_LIMIT_BYTES)
     packed = files.selectExpr("path", "content", *arrived)
     columns = "document string, xml binary" + ", arrived timestamp" * streaming
     return packed.mapInArrow(Unpack(most_bytes), columns)  # type: ignore[no-any-return]
 
 
-def _empty_files(path: str) -> list[str]:
-    """The empty files at a path of this machine, named as Spark names files. Spark passes over them; but whoever has
-    documents matched wants to hear of one of which nothing is there."""
-    if "://" in path:
-        return []
-    return [
-        f"file:{os.path.abspath(file.path)}" for file in find_files(path.removeprefix("file:")) if not file.size_bytes
-    ]
+def _empty_files(names: Sequence[str]) -> list[str]:
+    """Of the files that Spark found, those of this machine that are empty, named as in their rows. Spark passes over
+    them; but whoever has documents matched wants to hear of one of which nothing is there."""
+    paths = (unquote(name.removeprefix("file://")) for name in names if name.startswith("file:///"))
+    return [f"file:{path}" for path in paths if os.path.exists(path) and not os.path.getsize(path)]
 
 
 def _is_packed(name: str) -> bool:
