@@ -312,7 +312,7 @@ def test_wildcards(kind: type, ordered: bool, profile: str, matching: list[str],
     assert [text for text in [*matching, *others] if filter.matched(text)] == matching
 
 
-# What the printed algorithm gets wrong, or means differently. ifist.pyx explains each.
+# What the printed algorithm gets wrong, or means differently. engine.pyx explains each.
 
 
 @BOTH

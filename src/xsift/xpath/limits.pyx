@@ -6,11 +6,11 @@ All are far above what a person writes. Text beyond one of the first six is refu
     MAX_DEPTH          how deep brackets, parentheses and function calls may be nested
     MAX_NAME           bytes of a name; libxml2 gives up somewhat below 50000
     MAX_NODES          parts of an expression: steps, operators, literals, calls
-    MAX_HEIGHT         operators or steps in a row, summed over the nesting: libxml2, which verifies what is not
-                       exact, nests its operations so and gives up at 5000
+    MAX_HEIGHT         operators or steps in a row, summed over the nesting: libxml2, with which answers are
+                       compared, nests its operations so and gives up at 5000
     MAX_PATTERN_NODES  nodes of one pattern, conditions included
     MAX_PATTERNS       patterns that the alternatives of one expression are unfolded into; an `or` that would need
-                       more is not indexed, but left to verification
+                       more is not indexed, but evaluated
     MAX_WORK           steps of work that compiling one expression may take; whatever is left then is not indexed
 """
 

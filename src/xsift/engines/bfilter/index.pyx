@@ -1,4 +1,4 @@
-"""QueryIndexTree: all queries of `bfilter` in one automaton, with branch points. bfilter.pyx explains the paper.
+"""QueryIndexTree: all queries of `bfilter` in one automaton, with branch points. engine.pyx explains the paper.
 
 A query is a pattern. Its *branch points* are its first step and the steps with several children; a *branch* is the
 path from one branch point down to the next (*transit*) or to a leaf (*tangling*). A *sub-query* is a branch point

@@ -1,4 +1,4 @@
-"""IFiSTIndex: the profiles of iFiST as an index. ifist.pyx says what it is for, and runs documents through it.
+"""IFiSTIndex: the profiles of iFiST as an index. engine.pyx says what it is for, and runs documents through it.
 
 The segment table has a row for each distinct segment, with its candidate list; a profile is a terse sequence, the
 rows of its segments in order; the sequence index leads from the first label of a segment to its row. Profiles come

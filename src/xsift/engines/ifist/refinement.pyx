@@ -1,7 +1,7 @@
 """IFiSTRefinement: refinement by branch node verification as a phase of its own (section 4.3.3, Algorithm 4).
 
 The paper looks at BranchID sets when a profile's sequence has been found to its end: for each branch node, the sets of all
-its occurrences must have an element in common. ifist.pyx says why that alone is wrong; `IFiSTRun` therefore verifies
+its occurrences must have an element in common. engine.pyx says why that alone is wrong; `IFiSTRun` therefore verifies
 branch nodes while their elements are open, and needs no second phase. Here is the paper's way, made exact, for those who want
 to measure it (refinement="afterwards"):
 

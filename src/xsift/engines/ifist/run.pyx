@@ -1,4 +1,4 @@
-"""IFiSTRun: a document through iFiST's index, event by event. ifist.pyx says what this is and why it is exact."""
+"""IFiSTRun: a document through iFiST's index, event by event. engine.pyx says what this is and why it is exact."""
 
 from libcpp.algorithm cimport sort, unique
 from libcpp.vector cimport vector

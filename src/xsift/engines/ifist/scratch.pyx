@@ -1,4 +1,4 @@
-"""IFiSTScratch: what changes while iFiST reads a document. ifist.pyx says how it is used.
+"""IFiSTScratch: what changes while iFiST reads a document. engine.pyx says how it is used.
 
 The run-time stack, the BranchID sets, and what the document has added to the sequence index and to the candidate
 lists. Nothing here grows with the document: a BranchID lives as long as its element is open, a candidate is added

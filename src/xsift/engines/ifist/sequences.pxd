@@ -33,7 +33,7 @@ cdef struct SegmentStep:
     int32_t distance   # levels above the element of the step before: exactly so many, or
     uint8_t at_least   # at least so many. (Of step 0, both: δ of the leaf wildcards below it.)
     uint8_t sym
-    uint8_t hidden     # a deleted wildcard that the refinement needs: see ordered_child in sequences.pyx
+    uint8_t hidden     # a deleted wildcard that the refinement needs: sequences.pyx says when
     int32_t lowest     # the least level at which a wildcard can be: its depth in the pattern; 1 for a name
 
 cdef struct Segment:

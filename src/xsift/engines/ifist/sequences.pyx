@@ -14,7 +14,7 @@ Three stages, each of which the engine shows to whoever asks (`profile_sequence`
 3. `cut_segments`: a segment ends at an internal occurrence of a branch node, or at the root (Definition 2). A
    profile has as many segments as leaves.
 
-What the paper does not need, and exact matching does (ifist.pyx says why):
+What the paper does not need, and exact matching does (engine.pyx says why):
 
 - A branch node is a `Unit`: it has children, each the end of a segment or of another unit's way up.
 - In an ordered pattern, a child of a branch node counts from its own end tag on. If that child is a deleted wildcard,

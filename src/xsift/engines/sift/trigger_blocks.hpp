@@ -25,7 +25,7 @@ struct WideTrigger {
 };
 
 // A block begins with this. Then come so many numbers of parts that have their own; edges that some node asks for beside its trigger;
-// Triggers; WideTriggers.
+// entries of Trigger; entries of WideTrigger.
 struct BlockHead {
     int32_t parts, edges, triggers, wide;
 
