@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet
 import pytest
 
+import xsift
 from tests.sources.test_records import TRICKY
 from xsift.cli import main
 from xsift.tables import SubscriptionTable
@@ -73,6 +74,33 @@ def test_bad_subscriptions_are_listed(here: SparkSession, tmp_path: Path, capsys
     assert "--errors collect" in said
     assert main([*common, str(tmp_path / "out"), "--shards", "2"]) == 3
     assert "alerts.tsv:2: " in capsys.readouterr().err
+
+
+def test_a_saved_set_is_compiled(here: SparkSession, tmp_path: Path) -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("all", "//a")
+    subscriptions.save(tmp_path / "set.xsift")
+    (tmp_path / "a.xml").write_text("<d><a/></d>")
+    common = ["-s", str(tmp_path / "set.xsift"), str(tmp_path / "a.xml"), "--output", str(tmp_path / "out")]
+    assert main(["spark", "match", *common]) == 0
+    assert pyarrow.parquet.read_table(tmp_path / "out")["matches"].to_pylist() == [["all"]]
+    assert main(["spark", "match", *common, "--overwrite", "--shards", "2"]) == 2
+    assert main(["spark", "match", *common, "--overwrite", "--residuals", "refuse"]) == 2
+
+
+def test_a_stream_says_what_it_went_without(
+    here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "alerts.tsv").write_text("good\t//a\nbad\t//a[\n")
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.xml").write_text("<d><a/></d>")
+    common = ["--output", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "state"), "--once"]
+    inbox = str(tmp_path / "inbox")
+    assert main(["spark", "stream", "-s", str(tmp_path / "alerts.tsv"), inbox, *common]) == 3
+    table = SubscriptionTable.create(tmp_path / "table", namespaces={"n": "urn:n"})
+    table.add([("all", "//a")])
+    assert main(["spark", "stream", "-s", table.path, inbox, *common, "-n", "n=urn:m"]) == 2
+    assert "other-namespace" in capsys.readouterr().err
 
 
 def test_folders_below_and_archives(here: SparkSession, tmp_path: Path) -> None:

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from xsift.tables import SubscriptionTable
 
 __all__ = [
+    "SAVED",
+    "add_errors_option",
     "add_namespace_options",
     "add_subscription_options",
     "encoding_of",
     "engine_options",
     "limits_of",
     "load_matcher",
+    "load_saved",
     "matcher_options",
     "namespaces_of",
     "open_subscriptions",
@@ -229,7 +232,7 @@ def load_matcher(arguments: argparse.Namespace) -> Loaded:
     """The matcher that the options ask for. Subscriptions that cannot be used are reported."""
     options = matcher_options(arguments)
     if arguments.subscriptions.endswith(SAVED):
-        return Loaded(_load_saved(arguments, options))
+        return Loaded(load_saved(arguments, options))
     found = open_subscriptions(arguments.subscriptions, namespaces_of(arguments))
     subscriptions = options.subscriptions(found.namespaces)
     failed = found.located(subscriptions.add_many(found.table, errors="collect"))
@@ -237,7 +240,7 @@ def load_matcher(arguments: argparse.Namespace) -> Loaded:
     return Loaded(options.matcher(subscriptions), len(failed))
 
 
-def _load_saved(arguments: argparse.Namespace, options: MatcherOptions) -> xsift.Matcher:
+def load_saved(arguments: argparse.Namespace, options: MatcherOptions) -> xsift.Matcher:
     """A saved matcher; or one made of a saved set, which leaves the engine open."""
     name = arguments.subscriptions
     try:
@@ -245,13 +248,13 @@ def _load_saved(arguments: argparse.Namespace, options: MatcherOptions) -> xsift
     except StorageError as error:
         if error.code != "a-set":
             raise
-        check_saved(arguments, ("--namespace", "--namespaces", "--residuals"))
+        _check_saved(arguments, ("--namespace", "--namespaces", "--residuals"))
         return options.matcher(xsift.Subscriptions.load(name))
-    check_saved(arguments)
+    _check_saved(arguments)
     return matcher
 
 
-def check_saved(arguments: argparse.Namespace, decided: Sequence[str] = ()) -> None:
+def _check_saved(arguments: argparse.Namespace, decided: Sequence[str] = ()) -> None:
     """Raises an error if an option is given that a saved matcher cannot follow any more."""
     given = {
         "--engine": arguments.engine,

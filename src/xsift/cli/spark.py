@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import (
+    SAVED,
     add_subscription_options,
-    check_saved,
+    load_saved,
     matcher_options,
     namespaces_of,
     open_subscriptions,
@@ -34,21 +35,25 @@ if TYPE_CHECKING:
     from xsift.spark import Compiled
     from xsift.tables import SubscriptionTable
 
-EPILOG = f"""\
+DOCUMENTS = """\
 documents: files, folders with all that is below them, globs; a document each, .zip and .tar archives unpacked, .gz
   .bz2 .xz .zst decompressed; with --record NAME large files, cut into a document for each element of that name;
   .parquet and .jsonl with a column `xml`
 
-{EXIT_CODES}"""
+"""
+STREAM_CODES = """\
+exit code: 0 it ended as it was asked to; 2 wrong use; 3 so it did, but without the subscriptions that cannot be used
+  (each is reported on standard error); 4 could not run, or broke off
+"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the subcommands and their options."""
     subparsers = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    shown: dict[str, Any] = {"epilog": EPILOG, "formatter_class": argparse.RawDescriptionHelpFormatter}
-    match = subparsers.add_parser("match", help="match documents once", **shown)
-    stream = subparsers.add_parser("stream", help="match files as they arrive", **shown)
+    match = subparsers.add_parser("match", help="match documents once", epilog=DOCUMENTS + EXIT_CODES)
+    stream = subparsers.add_parser("stream", help="match files as they arrive", epilog=DOCUMENTS + STREAM_CODES)
     for subparser in (match, stream):
+        subparser.formatter_class = argparse.RawDescriptionHelpFormatter
         add_subscription_options(subparser)
         subparser.add_argument("documents", metavar="DOCUMENTS", help="what to match")
         subparser.add_argument("--output", required=True, metavar="FOLDER", help="where to write Parquet")
@@ -194,6 +199,7 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
     query = match_stream(
         documents,
         subscriptions=_subscriptions(spark, arguments),
+        namespaces=namespaces_of(arguments),
         sink=DeltaSink(arguments.output) if arguments.delta else arguments.output,
         checkpoint=arguments.checkpoint,
         dead_letters=arguments.dead_letters,
@@ -211,7 +217,7 @@ def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
         query.stop()
     if interrupts and not arguments.quiet:
         print("stopped; the same command goes on from here", file=sys.stderr)
-    return EXIT_OK
+    return EXIT_BROKEN if arguments.failed else EXIT_OK
 
 
 def _follow(query: Any, quiet: bool, interrupts: list[int]) -> None:
@@ -240,6 +246,7 @@ def _subscriptions(spark: SparkSession, arguments: argparse.Namespace) -> Compil
     """A table, which the stream follows; a version of one, or a file, is compiled once."""
     table, version = table_named(arguments.subscriptions) or (None, None)
     if table is not None and version is None:
+        arguments.failed = 0  # what cannot be used is not in a table
         return table
     return _compiled(spark, arguments)
 
@@ -255,9 +262,8 @@ def _compiled(spark: SparkSession, arguments: argparse.Namespace) -> Compiled:
 
     options: dict[str, Any] = {"errors": "collect", "shards": getattr(arguments, "shards", None)}
     failed: list[XsiftError] = []
-    if arguments.subscriptions.endswith(".xsift"):
-        check_saved(arguments)
-        compiled = compile_subscriptions(spark, arguments.subscriptions, **options)
+    if arguments.subscriptions.endswith(SAVED):
+        compiled = compile_subscriptions(spark, load_saved(arguments, matcher_options(arguments)), **options)
     else:
         found = open_subscriptions(arguments.subscriptions, namespaces_of(arguments))
         compiled = compile_subscriptions(
