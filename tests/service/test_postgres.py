@@ -25,7 +25,7 @@ import pytest
 import xsift
 from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, until
-from xsift.service.store import subscriptions
+from xsift.service.store import deliveries, schema, subscribers, subscriptions
 from xsift.service.store.database import Database
 from xsift.service.store.subscribers import NewSubscribers
 
@@ -255,6 +255,31 @@ def test_what_changes_between_two_questions_is_seen_by_neither(cluster: Cluster)
         with database.connect() as connection, connection.begin():
             rows += subscriptions.changes_after(connection, version, 10).added
         assert [row.id for row in rows] == ["a"]
+
+
+def test_a_subscriber_is_removed_while_another_server_delivers_to_it(cluster: Cluster) -> None:
+    """Deliveries of nobody would be kept for ever, and their documents with them."""
+    url = cluster.database("removed")
+    with contextlib.closing(Database(url)) as database:
+        with database.engine.begin() as connection:
+            number = subscribers.ensure(connection, "o", ["s"], NewSubscribers(10))["s"]
+
+        def remove() -> None:
+            with database.engine.begin() as connection:
+                subscribers.remove(connection, number)
+
+        removing = threading.Thread(target=remove)
+        outcome = deliveries.Outcome(1, "", b"<a/>", None, deliveries=[(number, b"", True)])
+        with database.engine.begin() as connection:
+            deliveries.store_publications(connection, [deliveries.Publication("o", [outcome], 0.0)])
+            removing.start()
+            with psycopg.connect(url, autocommit=True) as watching:
+                until(lambda: watching.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is not None)
+        removing.join()
+        with database.engine.begin() as connection:
+            deliveries.bury(connection, deliveries.StoredDelivery(number, 1, 1, 0.0, b"", True), 1, "late")
+            for table in (schema.deliveries, schema.dead_letters):
+                assert connection.execute(table.select()).all() == []
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:

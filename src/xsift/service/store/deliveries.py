@@ -431,6 +431,9 @@ def drop_beyond_backlog(
 
 def bury(connection: Connection, delivery: StoredDelivery, attempts: int, reason: str) -> None:
     """Makes a delivery that cannot be made a dead letter, and goes on to the next."""
+    there = select(subscribers.c.number).where(subscribers.c.number == delivery.subscriber)
+    if connection.scalar(there.with_for_update()) is None:
+        return  # it was removed: a dead letter of nobody would be kept for ever, and its document with it
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     row = dict(zip(DELIVERY_COLUMNS, _row(delivery), strict=True))
     row |= {"failed_at": time.time(), "attempts": attempts, "reason": reason[:1000]}

@@ -146,6 +146,7 @@ def working(connection: Connection) -> list[Row[Any]]:
 
 def remove(connection: Connection, number: int) -> None:
     """Removes a subscriber with all that waits for it. Its subscriptions must have been removed."""
+    # First itself: this waits for another server that delivers something at this moment, and that goes then, too.
+    connection.execute(delete(table).where(table.c.number == number))
     connection.execute(delete(deliveries).where(deliveries.c.subscriber == number))
     connection.execute(delete(dead_letters).where(dead_letters.c.subscriber == number))
-    connection.execute(delete(table).where(table.c.number == number))
