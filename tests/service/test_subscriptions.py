@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import event
 
 import xsift
 from tests.service.running import RunningServer
+from xsift.service.store import subscriptions as store
+from xsift.service.store.database import Database
+from xsift.service.store.subscribers import NewSubscribers
 
 
 def ids_of(answer: httpx.Response) -> list[str]:
@@ -186,6 +192,24 @@ def test_export_is_what_import_takes(client: xsift.Client, http: httpx.Client) -
         "/subscriptions", content=exported.content, headers={"content-type": "application/x-ndjson"}
     ).json()
     assert (again["added"], again["replaced"], again["unchanged"]) == (0, 0, 1500)
+
+
+def test_a_page_costs_the_same_wherever_it_is(tmp_path: Path) -> None:
+    """The index leads to its first row: else an export takes the square of what there is."""
+    asked: list[tuple[str, Any]] = []
+    with contextlib.closing(Database(f"sqlite:///{tmp_path}/store.db")) as database:
+        with database.engine.begin() as connection:
+            wanted = [store.Subscription(id, "//a", "s") for id in "abc"]
+            for owner in ("o", "p"):
+                store.put_many(connection, owner, wanted, "test", NewSubscribers(10))
+        with database.connect() as connection, connection.begin():
+            event.listen(connection, "before_cursor_execute", lambda *told: asked.append((told[2], told[3])))
+            filters = (store.Filter("o"), store.Filter())
+            pages = [store.page(connection, filter, after=("o", "b")) for filter in filters]
+            explained = [(f"EXPLAIN QUERY PLAN {text}", values) for text, values in asked]
+            plans = [connection.exec_driver_sql(*question).all() for question in explained]
+    assert [[f"{row.owner}{row.id}" for row in page] for page in pages] == [["oc"], ["oc", "pa", "pb", "pc"]]
+    assert all("id>" in str(plan) or "(owner,id)>" in str(plan) for plan in plans), plans
 
 
 def test_an_import_of_something_else(http: httpx.Client) -> None:

@@ -173,7 +173,7 @@ async def delete(call: Call) -> Response:
 
     def work(connection: Connection) -> tuple[int, int]:
         row = store.find(connection, owner, id)
-        removed = subscriptions_store.remove_of_subscriber(connection, row.number, call.caller.actor)
+        removed = subscriptions_store.remove_of_subscriber(connection, owner, row.number, call.caller.actor)
         store.remove(connection, row.number)
         keys.note(connection, call.caller, "remove-subscriber", owner, id, subscriptions=removed)
         return row.number, subscriptions_store.current_version(connection)
