@@ -20,6 +20,7 @@ import pytest
 
 import xsift
 from xsift.cli import USAGE_CODES, main
+from xsift.cli.output import Result, _TextWriter
 from xsift.sources.compression import open_plain
 
 GOOD = "<news><title>Spark</title><p>1</p><p>2</p></news>"
@@ -212,6 +213,40 @@ def test_undecided_and_broken_are_rows_of_every_kind(folder: Path, monkeypatch: 
         else:
             failed = [row for row in rows if row["subscription"] == "second"]
             assert [row["error"]["code"] for row in failed] == ["too-costly"]
+
+
+def test_rows_of_parquet_that_are_large_are_not_held_by_the_thousand(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xsift.cli.output.PARQUET_BYTES", 20)
+    documents = [folder / "a.xml"] * 6
+    for kind, groups in (("matches", 3), ("nodes", 6)):
+        output = folder / f"{kind}.parquet"
+        assert match(folder, "--kind", kind, "--output", output, *documents) == 0
+        assert pyarrow.parquet.ParquetFile(output).num_row_groups == groups
+        assert len(pyarrow.parquet.read_table(output)) == (6 if kind == "matches" else 12)
+
+
+def test_nodes_are_selected_no_further_ahead_than_there_are_threads(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    ahead: list[int] = []
+    select, write = xsift.Matcher.select, _TextWriter.write
+
+    def selecting(*given: Any, **options: Any) -> Any:
+        begun.append(1)
+        return select(*given, **options)
+
+    def writing(writer: _TextWriter, result: Result) -> None:
+        ahead.append(len(begun) - len(ahead))
+        write(writer, result)
+
+    monkeypatch.setattr(xsift.Matcher, "select", selecting)
+    monkeypatch.setattr(_TextWriter, "write", writing)
+    assert match(folder, "--kind", "nodes", "--threads", "2", *[folder / "a.xml"] * 30) == 0
+    assert len(ahead) == 30
+    assert max(ahead) <= 3
 
 
 # Saved matchers

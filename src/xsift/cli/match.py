@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from tqdm import tqdm
 
@@ -127,7 +128,9 @@ def _match_all(
         for batch in sources.batches(BATCH * threads):
             outcome.remember(batch)
             results = (
-                _with_nodes(matcher, batch, pool) if arguments.kind == "nodes" else _with_ids(matcher, batch, threads)
+                _with_nodes(matcher, batch, pool, threads)
+                if arguments.kind == "nodes"
+                else _with_ids(matcher, batch, threads)
             )
             for result in results:
                 outcome.note(result)
@@ -146,7 +149,9 @@ def _with_ids(matcher: xsift.Matcher, batch: list[Found], threads: int) -> Itera
             yield Result(label, match.ids, failures=match.failures)
 
 
-def _with_nodes(matcher: xsift.Matcher, batch: list[Found], pool: ThreadPoolExecutor) -> Iterator[Result]:
+def _with_nodes(
+    matcher: xsift.Matcher, batch: list[Found], pool: ThreadPoolExecutor, threads: int
+) -> Iterator[Result]:
     def select(document: Found) -> Result:
         failures: dict[str, XsiftError] = {}
         try:
@@ -157,7 +162,14 @@ def _with_nodes(matcher: xsift.Matcher, batch: list[Found], pool: ThreadPoolExec
             return Result(document.label or "", error=error)
         return Result(document.label or "", list(nodes), nodes, failures=failures)
 
-    return pool.map(select, batch)
+    # No further ahead of the output than there are threads: what a small document selects can be large.
+    begun: deque[Future[Result]] = deque()
+    for document in batch:
+        begun.append(pool.submit(select, document))
+        if len(begun) > threads:
+            yield begun.popleft().result()
+    for result in begun:
+        yield result.result()
 
 
 class _Outcome:

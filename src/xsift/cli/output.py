@@ -44,7 +44,8 @@ ENDINGS: dict[str, Format] = {
 }
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPENERS, ".zst")
-PARQUET_ROWS = 4096
+PARQUET_ROWS = 4096  # that are written together,
+PARQUET_BYTES = 32 << 20  # or fewer, if their ids and fragments have so many bytes
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 ERROR = pa.struct(
@@ -73,6 +74,11 @@ class Result:
     nodes: Mapping[str, list[Node]] = field(default_factory=dict)
     error: XsiftError | None = None
     failures: Mapping[str, XsiftError] = field(default_factory=dict)
+
+    def size(self) -> int:
+        """About as many bytes as its ids and fragments have."""
+        fragments = sum(len(node.fragment or "") for nodes in self.nodes.values() for node in nodes)
+        return fragments + sum(map(len, self.matches))
 
 
 class ResultWriter(Protocol):
@@ -225,21 +231,24 @@ class _ParquetWriter:
         self._schema = pa.schema(list(COLUMNS[kind].items()))
         self._writer = pyarrow.parquet.ParquetWriter(output, self._schema)
         self._rows: list[dict[str, Any]] = []
+        self._bytes = 0
 
     def write(self, result: Result) -> None:
         self._rows += _rows(self._kind, result)
-        if len(self._rows) >= PARQUET_ROWS:
+        self._bytes += result.size()
+        if len(self._rows) >= PARQUET_ROWS or self._bytes >= PARQUET_BYTES:
             self._write_rows()
 
     def _write_rows(self) -> None:
         self._writer.write_table(pa.Table.from_pylist(self._rows, self._schema))
-        self._rows = []
+        self._rows, self._bytes = [], 0
 
     def flush(self) -> None:
         """A Parquet file can be read once it is whole."""
 
     def close(self) -> None:
-        self._write_rows()
+        if self._rows:
+            self._write_rows()
         self._writer.close()
 
 
