@@ -67,7 +67,7 @@ def _nodes(blob: npt.NDArray[np.uint8], ends: Numbers, symbols: Symbols, values:
         symbol |= blob[at + byte].astype(np.int64) << (8 * byte)
     pattern = np.repeat(np.arange(len(counts)), counts)
     keys = [symbols.key(number) for number in range(len(symbols))]
-    is_name = np.array([key[:1] == b"E" for key in keys])
+    is_name = np.array([_is_name(key) for key in keys])
     is_key = is_name | np.array([values and _is_value(key) for key in keys])
     # In pre-order a node with children is followed by the first of them.
     below = (
@@ -82,14 +82,19 @@ def _nodes(blob: npt.NDArray[np.uint8], ends: Numbers, symbols: Symbols, values:
     return np.concatenate([pattern[wanted], pattern[:-1][below]]), np.concatenate([symbol[wanted], pairs])
 
 
+def _is_name(key: bytes) -> bool:
+    """Whether a symbol is a name that can be told from the key's text: not if braces are in its URI."""
+    return key[:1] == b"E" and b"{" not in key and b"}" not in key
+
+
 def _is_value(key: bytes) -> bool:
     """Whether a symbol is an attribute without a namespace that equals a string or a usual number (condition.hpp has
-    the layout)."""
+    the layout). Fractions are none: libxml2 reads digits so that not every number can be written, and read again."""
     if key[:1] != b"C" or key[1:5] != b"\x00\x00\x00\x01" or key[6:7] != b"\x00" or SEPARATOR.encode() in key:
         return False
     if key[5]:
-        number = abs(float(struct.unpack_from("<d", key, 7)[0]))
-        return number == 0 or 1e-3 <= number < 1e9
+        number = float(struct.unpack_from("<d", key, 7)[0])
+        return number.is_integer() and abs(number) < 1e9
     return not (b"'" in key and b'"' in key)
 
 
