@@ -13,7 +13,8 @@ one worker holds.
   where workers find it, `notes.py` which version each micro-batch used, `progress.py` what it did.
 - `sinks.py`, `delta_sink.py`, `kafka_sink.py`: where matches go.
 - `source.py`: the data source for large XML; `places.py` finds and opens files. `kafka.py`: the data source
-  for Kafka.
+  for Kafka. `files.py`: files as documents, for the command line.
+- `session.py`: a session with the settings that suit xsift. `saving.py`: matchers in files, on their way to workers.
 
 Nothing here uses the JVM directly, so classic sessions and Spark Connect both work. Importing it starts nothing, and
 loads nothing: names are looked up when they are asked for, because every Python worker imports this package too, and

@@ -3,7 +3,7 @@
 What it offers:
 
     parse("//a[b]")                      -> Expression; to_text() prints it again
-    compile("//a[b]", Symbols())         -> Meaning: patterns, whether they are exact, what is left to verify
+    compile("//a[b]", Symbols())         -> Meaning: patterns, whether they are exact, what is left to evaluate
     Compiler(symbols, namespaces={...})  the same for many subscriptions
     patterns("//a[b]", symbols)          -> the patterns alone
 """
