@@ -212,6 +212,17 @@ def test_webhooks_are_sent_by_one_and_taken_over_when_it_dies(two: list[RunningS
     receiver.close()
 
 
+def test_whichever_server_is_told_of_another_webhook_it_is_called(two: list[RunningServer]) -> None:
+    publisher = two[0].client(owner="moved")
+    publisher.add("a", "//a", subscriber="hook")
+    receivers = [Receiver() for _ in range(3)]
+    for receiver, server in zip(receivers, (*two, two[0]), strict=True):
+        server.client(owner="moved").put_subscriber("hook", kind="webhook", url=receiver.url)
+        until(lambda receiver=receiver: publisher.publish("<a/>") and receiver.accepted)
+    for receiver in receivers:
+        receiver.close()
+
+
 def test_an_import_of_many(two: list[RunningServer]) -> None:
     with two[0].client(owner="many", timeout=120) as client:
         assert client.add_many((f"s{n}", f"//a[@n={n}]") for n in range(5000)) == []

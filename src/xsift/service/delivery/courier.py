@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, update
+from sqlalchemy import update
 from sqlalchemy.exc import DBAPIError
 
 from xsift.errors import SubscriptionError, XsiftError
@@ -87,7 +87,7 @@ class Couriers:
         self._settings = settings
         self._server = server
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._known: set[int] = set()  # subscribers that are sent to
+        self._known: dict[int, Any] = {}  # subscribers that are sent to, and where
         self._watch: asyncio.Task[None] | None = None
         self._ours = False
         self._longest = max(LONGEST_WAIT, settings.longest_retry_seconds)
@@ -111,7 +111,7 @@ class Couriers:
 
     def _arrived(self, numbers: set[int]) -> None:
         if self._ours:
-            for number in numbers & self._known:
+            for number in numbers & self._known.keys():
                 self._start(number)
 
     def changed(self, number: int) -> None:
@@ -144,15 +144,21 @@ class Couriers:
                     lambda connection: leases.take(connection, "couriers", self._server)
                 )
                 if self._ours:
-                    found = await self._reads.run(_numbers)
-                    self._known = {number for number, _ in found}
-                    for number, behind in found:
-                        if behind:
-                            self._start(number)
+                    self._see(await self._reads.run(subscribers.sent_to))
                 else:
                     for task in list(self._tasks.values()):
                         task.cancel()
             await asyncio.sleep(LOOK_SECONDS)
+
+    def _see(self, rows: list[Any]) -> None:
+        """Those that are sent to, as they are now: another server may have been told to change them."""
+        before, self._known = self._known, {row.number: (row.kind, row.target) for row in rows}
+        for number in list(self._tasks):
+            if self._known.get(number) != before.get(number):
+                self.changed(number)
+        for row in rows:
+            if row.last_place > row.acknowledged_place:
+                self._start(row.number)
 
     async def send_once(self, subscriber: Any, delivery: StoredDelivery) -> SendVerdict:
         """Sends one delivery out of its turn: a dead letter that somebody wants to be tried again."""
@@ -258,7 +264,7 @@ class Couriers:
         await self._persist(
             lambda connection: connection.execute(update(table).where(table.c.number == number).values(**values))
         )
-        self._known.discard(number)
+        self._known.pop(number, None)
 
     async def _persist(self, work: Any) -> None:
         """Writes; if the disk is full, waits until it has room: nothing may be sent that is then forgotten."""
@@ -272,10 +278,3 @@ class Couriers:
                 if error.code == "closed":
                     return
                 await asyncio.sleep(1)
-
-
-def _numbers(connection: Connection) -> list[tuple[int, bool]]:
-    """Subscribers that are sent to, and whether something waits for them."""
-    behind = {row.number for row in subscribers.working(connection)}
-    query = table.select().where(table.c.kind != "pull", table.c.state == "active")
-    return [(row.number, row.number in behind) for row in connection.execute(query)]

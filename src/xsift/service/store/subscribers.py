@@ -14,7 +14,7 @@ from xsift.service.store.inserting import insert_rows
 from xsift.service.store.schema import dead_letters, deliveries
 from xsift.service.store.schema import subscribers as table
 
-__all__ = ["NewSubscribers", "by_number", "check_number", "ensure", "find", "page", "put", "remove", "working"]
+__all__ = ["NewSubscribers", "by_number", "check_number", "ensure", "find", "page", "put", "remove", "sent_to"]
 
 NEW = {
     "state": "active",
@@ -133,15 +133,9 @@ def page(
     return list(connection.execute(query.order_by(table.c.owner, table.c.id).limit(most)))
 
 
-def working(connection: Connection) -> list[Row[Any]]:
-    """Subscribers that are to be sent something: webhooks and topics that are behind."""
-    return list(
-        connection.execute(
-            select(table).where(
-                table.c.kind != "pull", table.c.state == "active", table.c.last_place > table.c.acknowledged_place
-            )
-        )
-    )
+def sent_to(connection: Connection) -> list[Row[Any]]:
+    """Subscribers that are sent to: webhooks and topics."""
+    return list(connection.execute(select(table).where(table.c.kind != "pull", table.c.state == "active")))
 
 
 def remove(connection: Connection, number: int) -> None:
