@@ -38,7 +38,7 @@ kind:
   nodes     a row for each matched node: path, element number, bytes, and the fragment, which stands alone
 
 format:
-  text      one line per match: document, tab, subscription; with --kind nodes also the path, and the bytes first-last
+  text      one line per match: document, tab, subscription; with --kind nodes also path and bytes, start-end
   csv       the same with a header, and with the fragments
   jsonl     an object for each row, errors included
   parquet   the same in columns; needs --output

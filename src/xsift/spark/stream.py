@@ -91,7 +91,7 @@ def match_stream(
 
     `sink` is a path, below which a folder of Parquet is written for each micro-batch, or a function of (matches,
     batch number), such as DeltaSink, FolderSink and KafkaSink. `dead_letters`, a path or a function likewise, gets
-    the broken documents, with their bytes and errors (with output="rows" and "nodes" also the subscriptions that
+    the broken documents, with their bytes and errors (with kind="rows" and "nodes" also the subscriptions that
     could not be decided, named by `subscription`); without it they stay among the matches, with `error` set.
     `checkpoint` is the folder in which Spark and xsift note how far the query got, and where compiled subscriptions
     of a table are put, unless `storage` says where; `storage_options` are those of a SubscriptionTable, if the
