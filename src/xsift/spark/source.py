@@ -139,8 +139,9 @@ def _positive(options: Any, name: str, default: int) -> int:
 class RecordSource(DataSource):
     """`spark.read.format("xsift")` and `spark.readStream.format("xsift")`: large XML files, a row for each record.
 
-    Options: `record` (the element's name), `splitBytes`, `maxRecordBytes`, for streams `maxFilesPerTrigger`. Columns:
-    `file`, `position`, `xml`. `register_sources` makes it known to a session.
+    Options: `record` (the element's name), `splitBytes` (32 MB), `maxRecordBytes` (256 MB), `mode` (PERMISSIVE,
+    DROPMALFORMED or FAILFAST), for streams `maxFilesPerTrigger`. Columns: `file`, `position`, `xml`, and `read_error`,
+    why something cannot be read. `register_sources` makes it known to a session.
     """
 
     @classmethod
