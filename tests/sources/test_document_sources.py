@@ -269,6 +269,36 @@ def test_too_large_members_are_not_read(tmp_path: Path) -> None:
         assert codes(found) == [(f"{tmp_path}/{name}/big.xml", "too-large"), (f"{tmp_path}/{name}/a.xml", "")]
 
 
+def test_what_is_no_document_is_passed_over_whatever_its_size(tmp_path: Path) -> None:
+    big = b"PNG" * 1000
+    make_zip(tmp_path / "t.zip", {"p.png": big, "p": b" <a>" + big, "a.xml": b"<a/>"})
+    with tarfile.open(tmp_path / "t.tar", "w") as archive:
+        for name, data in (("p.png", big), ("p", b" <a>" + big), ("a.xml", b"<a/>")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    for name in ("t.zip", "t.tar"):
+        sources = DocumentSources([tmp_path / name], limits=Limits(bytes=100))
+        assert codes(list(sources)) == [(f"{tmp_path}/{name}/p", "too-large"), (f"{tmp_path}/{name}/a.xml", "")]
+        assert sources.passed_over_names == [f"{tmp_path}/{name}/p.png"]
+
+
+def test_links_in_a_tar_are_told(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "t.tar", "w") as archive:
+        for name, kind in (("a.xml", tarfile.LNKTYPE), ("b.xml", tarfile.SYMTYPE), ("c.so", tarfile.SYMTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "z.xml"
+            info.size = 5000  # as some have it; nothing of it is there
+            archive.addfile(info)
+        info = tarfile.TarInfo("z.xml")
+        info.size = len(XML)
+        archive.addfile(info, io.BytesIO(XML))
+    sources = DocumentSources([tmp_path / "t.tar"])
+    expected = [("a", "unreadable-file"), ("b", "unreadable-file"), ("z", "")]
+    assert codes(list(sources)) == [(f"{tmp_path}/t.tar/{name}.xml", code) for name, code in expected]
+    assert sources.passed_over_names == [f"{tmp_path}/t.tar/c.so"]
+
+
 def test_hostile_headers_of_a_tar_are_not_believed(tmp_path: Path) -> None:
     def header(kind: bytes, size: int, name: bytes = b"a.xml") -> bytes:
         block = bytearray(512)

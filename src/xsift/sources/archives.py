@@ -15,12 +15,22 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from xsift.errors import DocumentError
-from xsift.sources.compression import READ_ERRORS, ByteStream, LazyStream, Meter, decompressed, reason_of
+from xsift.sources.compression import (
+    READ_ERRORS,
+    ByteStream,
+    LazyStream,
+    Meter,
+    decompressed,
+    plain_name,
+    reason_of,
+)
+from xsift.sources.kinds import is_xml
 
 __all__ = ["Member", "archive_kind", "members_of_tar", "members_of_zip"]
 
 SMALL_BYTES = 1 << 20  # a member up to this size is read at once; a larger one when it is its turn
 PIECE_BYTES = 1 << 16
+HEAD_BYTES = 64  # of a member that is not read, to see what it is
 BLOCK = 512  # of a tar file
 HEADER_LIMIT_BYTES = 1 << 20  # of a tar member's extended header
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
@@ -35,6 +45,12 @@ class Member:
     head: bytes
     content: bytes | LazyStream | IO[bytes] | DocumentError
 
+    @property
+    def is_document(self) -> bool:
+        """Whether it is an XML document. One that cannot be read may be; if its beginning is known, that tells."""
+        is_unknown = isinstance(self.content, DocumentError) and not self.head
+        return is_unknown or is_xml(plain_name(self.name), self.head)
+
 
 def archive_kind(name: str) -> str:
     """ "zip", "tar", or "" if a file's name is not that of an archive."""
@@ -42,8 +58,8 @@ def archive_kind(name: str) -> str:
     return "zip" if lower.endswith(".zip") else "tar" if lower.endswith(TAR_ENDINGS) else ""
 
 
-def _failed(name: str, reason: str, code: str = "unreadable-file") -> Member:
-    return Member(name, b"", DocumentError(code, f"it cannot be read: {reason}"))
+def _failed(name: str, reason: str, head: bytes = b"") -> Member:
+    return Member(name, head, DocumentError("unreadable-file", f"it cannot be read: {reason}"))
 
 
 # zip
@@ -65,26 +81,27 @@ def _zip_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most_bytes: in
         return _failed(name, "it is encrypted; unpack the archive first")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
         return _failed(name, f"it is compressed by method {entry.compress_type}; unpack the archive first")
-    if entry.file_size > most_bytes:
-        return _too_large(name, entry.file_size, most_bytes)
 
     def opener() -> ByteStream:
         return decompressed(archive.open(entry), name)
 
+    too_large = entry.file_size > most_bytes
     try:
         file = opener()
-        head = _read(file, SMALL_BYTES + 1)
+        head = _read(file, HEAD_BYTES if too_large else SMALL_BYTES + 1)
     except READ_ERRORS as error:
         return _failed(name, reason_of(error))
+    if too_large:
+        return _too_large(name, head, entry.file_size, most_bytes)
     if len(head) <= SMALL_BYTES:
         return Member(name, head, head)
     return Member(name, head, LazyStream(opener))
 
 
-def _too_large(name: str, size: int, most_bytes: int) -> Member:
+def _too_large(name: str, head: bytes, size: int, most_bytes: int) -> Member:
     message = f"the document is too large: {size:,} bytes, where {most_bytes:,} are allowed"
     hint = "raise Limits(bytes=…), --limit bytes=… on the command line, if the document can be trusted"
-    return Member(name, b"", DocumentError("too-large", message, hint=hint))
+    return Member(name, head, DocumentError("too-large", message, hint=hint))
 
 
 def _read(file: ByteStream, size: int) -> bytes:
@@ -145,8 +162,10 @@ class _TarReader:
             name = pax.get("path") or long_name or name
             sparse = kind == b"S" or any(key.startswith("GNU.sparse") for key in pax)
             long_name, pax = "", {}
-            if kind not in (b"0", b"\0", b"7", b"S") or name.endswith("/"):
-                self._skip(size)  # folders, links, devices, global headers
+            if kind in (b"1", b"2"):  # no bytes are behind it, whatever its size; what it is, only its name says
+                yield _failed(name, "it is stored as a link; unpack the archive first", head=b"link")
+            elif kind not in (b"0", b"\0", b"7", b"S") or name.endswith("/"):
+                self._skip(size)  # folders, devices, global headers
             elif sparse:
                 yield _failed(name, "it is stored as a sparse file; unpack the archive first")
                 self._skip(size)
@@ -178,8 +197,9 @@ class _TarReader:
 
     def _member(self, name: str, size: int) -> Member:
         if size > self._most_bytes:
-            self._skip(size)
-            return _too_large(name, size, self._most_bytes)
+            head = _read(self._stream, min(size, HEAD_BYTES))
+            self._skip(size, len(head))
+            return _too_large(name, head, size, self._most_bytes)
         if size <= SMALL_BYTES:
             content: bytes | IO[bytes] = self._exactly(name, size)
             head = bytes(content)  # type: ignore[arg-type]
@@ -203,8 +223,8 @@ class _TarReader:
             raise OSError(f"it breaks off inside of {name}")
         return data
 
-    def _skip(self, size: int) -> None:
-        left = size + -size % BLOCK
+    def _skip(self, size: int, seen: int = 0) -> None:
+        left = size + -size % BLOCK - seen
         while left and (piece := self._stream.read(min(left, PIECE_BYTES))):
             left -= len(piece)
 

@@ -32,11 +32,12 @@ from xsift.errors import DocumentError
 from xsift.sources.archives import Member, archive_kind, members_of_tar, members_of_zip
 from xsift.sources.compression import READ_ERRORS, LazyStream, Meter, chunks_of, open_plain, plain_name, reason_of
 from xsift.sources.globs import expanded, is_glob
+from xsift.sources.kinds import is_xml
 from xsift.sources.pieces import TOO_LONG, WAIT, split_stream
 from xsift.sources.record_files import read_records
 from xsift.sources.records import DEFAULT_RECORD_LIMIT_BYTES
 
-__all__ = ["DocumentSources", "Found", "is_xml", "read_documents"]
+__all__ = ["DocumentSources", "Found", "read_documents"]
 
 Found: TypeAlias = Document | DocumentError
 
@@ -45,9 +46,6 @@ PARQUET_ROWS = 64
 BLANK_BYTES = 1 << 20  # at the beginning of standard input, that are passed over to see what it is
 NAMED_PASSED_OVER = 5  # files that are no documents, of which the names are kept
 LINES = (".jsonl", ".ndjson")
-XML_NAMES = (".xml", ".nitf", ".newsml", ".rss", ".atom", ".rdf", ".svg", ".xhtml", ".ubl", ".xbrl", ".gpx", ".kml")
-OTHER_NAMES = (".html", ".htm")  # these begin like XML too
-BEGINNINGS = (b"<", b"\xef\xbb\xbf<", b"\xff\xfe<\0", b"\xfe\xff\0<", b"<\0", b"\0<")
 
 
 def read_documents(sources: Iterable[str | os.PathLike[str]], **options: Any) -> Iterator[Found]:
@@ -193,7 +191,7 @@ class DocumentSources:
             with open_plain(path) as file:
                 return is_xml(plain, file.read(64))
         except OSError:
-            return plain.endswith(XML_NAMES)
+            return is_xml(plain, b"")
 
     def _pass_over(self, name: str) -> None:
         self.passed_over += 1
@@ -206,11 +204,11 @@ class DocumentSources:
         for member in members:
             label = _label(f"{path}/{member.name}")
             content = member.content
-            if isinstance(content, DocumentError):
+            if not member.is_document:
+                self._pass_over(f"{path}/{member.name}")
+            elif isinstance(content, DocumentError):
                 content.label = label
                 yield content
-            elif not is_xml(plain_name(member.name), member.head):
-                self._pass_over(f"{path}/{member.name}")
             elif self._record is not None:
                 chunks = iter([content]) if isinstance(content, bytes) else chunks_of(content)
                 yield from self._cut_or_error(chunks, label, self._encoding)
@@ -362,13 +360,6 @@ def _files_below(folder: str) -> Iterator[str | DocumentError]:
             yield from _files_below(entry.path)
         elif not os.path.isdir(entry.path):  # unlike entry.is_dir() it takes links that lead nowhere
             yield entry.path
-
-
-def is_xml(plain: str, head: bytes) -> bool:
-    """Whether a file in a folder or an archive is an XML document: by its name, or because it begins like one."""
-    if plain.endswith(XML_NAMES):
-        return True
-    return head.lstrip(b" \t\r\n").startswith(BEGINNINGS) and not plain.endswith(OTHER_NAMES)
 
 
 def _label(name: str) -> str:

@@ -20,7 +20,6 @@ from xsift.errors import DocumentError
 from xsift.matching import Limits
 from xsift.sources.archives import Member, archive_kind, members_of_tar, members_of_zip
 from xsift.sources.compression import READ_ERRORS, chunks_of, decompressed, plain_name, reason_of
-from xsift.sources.documents import is_xml
 from xsift.sources.records import DEFAULT_RECORD_LIMIT_BYTES
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Unpack:
                 most = self.most_bytes
                 members = members_of_zip(file, most) if kind == "zip" else members_of_tar(file, path, most)
                 for member in members:
-                    if isinstance(member.content, DocumentError) or is_xml(plain_name(member.name), member.head):
+                    if member.is_document:
                         yield f"{path}/{member.name}", self._content(member)
             elif plain_name(path) != path.lower():
                 yield path, self._held(decompressed(io.BytesIO(content), path))
