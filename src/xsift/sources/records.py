@@ -50,7 +50,7 @@ Ancestors = tuple[Declarations, ...]
 
 @dataclass(frozen=True)
 class Record:
-    """A record: where it begins in the file, and its XML."""
+    """A record: where it begins in the file (in what `decoded` made of it), and its XML."""
 
     position: int
     xml: bytes
