@@ -99,8 +99,12 @@ class CompileJob:
             options=self.options,
             tasks=tasks,
         )
-        digests = part_digests(routes.rows.withColumn("part", routes.part.cast("int"))) if self.incremental else {}
-        built = self._built(routes.rows, routes.part, routes.parts, digests, repeated)
+        try:
+            numbered = routes.rows.withColumn("part", routes.part.cast("int"))
+            digests = part_digests(numbered) if self.incremental else {}
+            built = self._built(routes.rows, routes.part, routes.parts, digests, repeated)
+        finally:
+            routes.keyed.unpersist()
         note_manifest(self.folder, built, routes.keys)
         there = {entry["part"]: part for entry, part in zip(built.entries, built.parts, strict=True)}
         parts = [there.get(number) or self._empty() for number in range(routes.parts)]

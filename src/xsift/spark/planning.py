@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShardRoutes", "plan_routes"]
 
-MOST_KEYS = 200_000  # that the driver and every worker hold; with more, attribute values are no keys
+MOST_KEYS = 200_000  # that the driver and every worker hold; with more, attribute values are none, then rare ones
 SAMPLE_EXPRESSIONS = 50_000
 COMMON = 0.9  # the share of documents from which on a name tells nothing apart
 SLACK = 0.1  # by which a part may be larger or smaller than the others
@@ -50,6 +50,8 @@ class ShardRoutes:
     router: Router
     keys: Mapping[int, Sequence[str]]
     """The keys of each part; one that is not there must be visited by every document."""
+    keyed: DataFrame
+    """The rows as executors keep them, until they are built."""
 
 
 def plan_routes(
@@ -73,14 +75,15 @@ def plan_routes(
             "id string, expression string, key string, fresh boolean",
         )
         keyed = keyed.persist()
-        weights = _weights(keyed)
-        if len(weights) <= MOST_KEYS or not values:
+        counted = _weights(keyed)
+        if len(counted) <= MOST_KEYS or not values:
             break
         keyed.unpersist()
-    loose = weights.pop(None, 0)
-    keys = sorted(key for key in weights if key is not None)
+    total = sum(count for _, count in counted) if len(counted) <= MOST_KEYS else keyed.where("fresh").count()
+    weights = dict([(key, count) for key, count in counted if key is not None][:MOST_KEYS])
+    loose = total - sum(weights.values())
+    keys = sorted(weights)
     has = _occurrences(keys, sample)
-    total = sum(weights.values()) + loose
     always = max(1 if loose else 0, round(shards * loose / max(1, total)))
     routed = max(1, shards - always)
     parts_of = packed(has, np.array([weights[key] for key in keys], dtype=np.float64), routed)
@@ -91,7 +94,7 @@ def plan_routes(
     for key, parts in slots.items():
         for number in set(parts):
             of_part.setdefault(number, []).append(key)
-    return ShardRoutes(part[0], part[1], routed + always, router, of_part)
+    return ShardRoutes(part[0], part[1], routed + always, router, of_part, keyed)
 
 
 def names_tell(some: Subscriptions, sample: pa.Array) -> bool:
@@ -142,20 +145,29 @@ def packed(has: Flags, weights: npt.NDArray[np.float64], parts: int) -> list[lis
     for number in range(parts):
         room = capacity if number < parts - 1 else np.inf
         covered = np.zeros(len(has), dtype=bool)
-        while len(waiting):
-            new = (has[:, waiting] & ~covered[:, None]).sum(axis=0) if len(has) else np.zeros(len(waiting))
-            key = int(waiting[np.argmin(new / np.minimum(left[waiting], max(room, slack)))])
-            whole = left[key] <= room + slack
-            if not whole and room <= slack:  # a sliver of a key would have documents visit one part more
-                break
-            taken = left[key] if whole else room
-            covered |= has[:, key]
-            shares[key].append((number, float(taken)))
-            left[key] -= taken
-            room -= taken
+        new = has.sum(axis=0)  # the documents that each key would bring
+        full = False
+        while len(waiting) and not full:
+            # All at once that bring none: keys are many, and those that bring a document no more than documents.
+            keys = waiting[new[waiting] == 0]
+            if not len(keys):
+                keys = waiting[[np.argmin(new[waiting] / np.minimum(left[waiting], max(room, slack)))]]
+            for key in keys.tolist():
+                whole = left[key] <= room + slack
+                if not whole and room <= slack:  # a sliver of a key would have documents visit one part more
+                    full = True
+                    break
+                taken = left[key] if whole else room
+                shares[key].append((number, float(taken)))
+                left[key] -= taken
+                room -= taken
+                full = room <= 0
+                if full:
+                    break
+            brought = has[:, keys[0]] & ~covered
+            covered |= brought
+            new -= has[brought].sum(axis=0)
             waiting = waiting[left[waiting] > 1e-9]
-            if room <= 0:
-                break
     return [_slots(them) for them in shares]
 
 
@@ -173,10 +185,11 @@ def _router(slots: Mapping[str, Sequence[int]]) -> Matcher:
     return _key_matcher([(f"{number}.{place}", key) for place, (number, key) in enumerate(pairs)])
 
 
-def _weights(keyed: DataFrame) -> dict[str | None, int]:
-    """How many expressions have each key."""
-    counted = keyed.where("fresh").groupBy("key").count().limit(MOST_KEYS + 1)
-    return {row["key"]: row["count"] for row in counted.collect()}
+def _weights(keyed: DataFrame) -> list[tuple[str | None, int]]:
+    """How many expressions have each key, most first; of more than MOST_KEYS one too many."""
+    counted = keyed.where("fresh").groupBy("key").count()
+    most = counted.orderBy(sql.desc("count"), "key").limit(MOST_KEYS + 1)
+    return [(row["key"], row["count"]) for row in most.collect()]
 
 
 def _part_column(
