@@ -262,7 +262,8 @@ def expression_table(expressions: pa.Array) -> pa.Table:
     if not pc.any(pc.match_substring(expressions, SEPARATOR)).as_py():
         return pa.table({"id": numbers, "xpath": expressions})
     parts = [text.split(SEPARATOR, 2) if SEPARATOR in text else ["", "", text] for text in expressions.to_pylist()]
-    spaces = [[(it["key"], it["value"]) for it in json.loads(part[1])] if part[1] else None for part in parts]
+    # JSON leaves out what is null; that is an error of the row.
+    spaces = [[(it["key"], it.get("value")) for it in json.loads(part[1])] if part[1] else None for part in parts]
     return pa.table(
         {
             "id": numbers,
