@@ -11,8 +11,9 @@ import pytest
 
 import xsift
 from tests.spark.data import expected, interests, news
-from xsift.spark import compile_subscriptions, match_documents, match_schema
-from xsift.spark.batch import _tasks
+from xsift.spark import batch, compile_subscriptions, match_documents, match_schema
+from xsift.spark.batch import _sample, _tasks
+from xsift.spark.columns import Columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -340,3 +341,13 @@ def test_a_name_with_a_backtick_in_a_set_that_is_routed(spark: SparkSession, tmp
     rows = pa.table({"id": ["a", "b"], "xpath": ["//a", "//b"]})
     found = match_documents(documents, subscriptions=rows, xml="x`ml", shards=2, storage=str(tmp_path)).collect()
     assert [row.matches for row in found] == [["a"]]
+
+
+def test_a_sample_is_as_large_as_the_driver_can_have(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is also of the right column, of two whose names differ in case alone."""
+    frame = spark.createDataFrame([("<a/>" * 5, "<b/>")] * 30, "xml string, XML string")
+    columns = Columns.of(frame)
+    assert len(_sample(frame, columns)) == 30
+    monkeypatch.setattr(batch, "SAMPLE_BYTES", 200)
+    assert _sample(frame, columns).to_pylist() == ["<a/>" * 5] * 10
+    assert not len(_sample(frame.limit(0), columns))

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as sql
 from pyspark.sql.types import StructField, StructType
 
 from xsift.matching import Limits, Residuals
-from xsift.spark.columns import Columns, Output, quoted
+from xsift.spark.columns import Columns, Output
 from xsift.spark.compile_job import cores_of
 from xsift.spark.compiled import Compiled, Errors, SubscriptionSource, compile_subscriptions
 from xsift.spark.progress import LOAD_FIELD, observe_input, observe_output
@@ -34,7 +35,7 @@ __all__ = ["choose_batch_size", "map_documents", "match_documents", "match_with"
 logger = logging.getLogger("xsift.spark")
 
 BATCH_SETTING, BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch", "4m"
-SAMPLE_DOCUMENTS = 600
+SAMPLE_DOCUMENTS, SAMPLE_BYTES = 600, 64 * 2**20  # of a sample; the driver has it in memory
 TASKS_SETTING, TASKS_DEFAULT, TASKS_A_CORE = "spark.sql.shuffle.partitions", "200", 4
 
 
@@ -158,9 +159,12 @@ def _plainly(
 
 def _sample(documents: DataFrame, columns: Columns) -> pa.Array:
     """Some documents, by which a set that has to be split is split well."""
-    some = documents.select(documents[quoted(columns.xml)].alias("xml"))
+    plain, safe = columns.plainly()
+    some = documents.toDF(*plain).select(sql.col(safe.xml).alias("xml"))
     few = some.where("xml is not null").limit(SAMPLE_DOCUMENTS)
-    return few.toArrow()["xml"].combine_chunks()
+    sizes = few.agg(sql.avg(sql.octet_length("xml"))).first()
+    most = SAMPLE_BYTES / max(1, (sizes and sizes[0]) or 0)
+    return few.limit(max(1, min(SAMPLE_DOCUMENTS, int(most)))).toArrow()["xml"].combine_chunks()
 
 
 def choose_batch_size(spark: SparkSession) -> None:
