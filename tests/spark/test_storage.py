@@ -14,7 +14,7 @@ import pytest
 
 import xsift
 from tests.spark.data import interests, news
-from xsift.spark import compile_job, compile_subscriptions, match_documents
+from xsift.spark import compile_job, compile_subscriptions, match_documents, planning
 from xsift.spark.building import expression_rows, sorted_expressions
 from xsift.spark.census import part_digests, take_census
 from xsift.spark.planning import packed
@@ -163,14 +163,15 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         ("c", "//c", True, None),
         ("d", None, None, {}),
         (None, "//e", False, None),
+        ("f", "//n:f", False, {"n": None}),
     ]
     frame = spark.createDataFrame(rows, SCHEMA)
     for shards in (None, 2):
         place = str(tmp_path / str(shards))
         compiled = compile_subscriptions(spark, frame, storage=place, errors="collect", shards=shards)
         assert compiled.subscriptions == 1
-        failed = [(id, error.code == "missing-value") for id, error in compiled.failed]
-        assert sorted(failed) == [("a", False), ("a row without an id", True), ("b", False), ("d", True)]
+        failed = {id: error.code == "missing-value" for id, error in compiled.failed}
+        assert failed == {"a": False, "a row without an id": True, "b": False, "d": True, "f": False}
 
 
 def test_many_subscriptions_of_an_expression(spark: SparkSession, documents: DataFrame, tmp_path: Path) -> None:
@@ -237,6 +238,25 @@ def test_routed_to_shards(
     assert answers(unsampled) == EXPECTED
 
 
+def test_keys_are_more_than_a_router_holds(
+    spark: SparkSession,
+    documents: DataFrame,
+    subscriptions: DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every document visits the expressions of the others. What executors kept meanwhile, they keep no longer."""
+    monkeypatch.setattr(planning, "MOST_KEYS", 3)
+    subscriptions.count()
+    kept = spark.sparkContext._jsc.getPersistentRDDs().size()  # type: ignore[union-attr]
+    compiled = compile_subscriptions(spark, subscriptions, storage=str(tmp_path), shards=3)
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept  # type: ignore[union-attr]
+    assert compiled.router is not None
+    assert compiled.router.always
+    assert compiled.subscriptions == len(ROWS)
+    assert answers(match_documents(documents, subscriptions=compiled)) == EXPECTED
+
+
 def test_errors(spark: SparkSession, tmp_path: Path) -> None:
     rows = [("good", "//a"), ("bad", "//a["), ("also bad", "//a["), ("b", "//b")]
     frame = spark.createDataFrame(rows, "id string, xpath string")
@@ -281,3 +301,12 @@ def test_packing() -> None:
     assert parts[5] == parts[6] == [0]
     assert len(set(parts[4])) >= 2
     assert sorted({number for them in parts for number in them}) == [0, 1, 2, 3, 4]
+
+
+def test_packing_of_many_keys() -> None:
+    """What it costs grows with the keys, not with their square."""
+    has = np.zeros((100, 100_000), dtype=bool)
+    has[np.arange(100_000) % 100, np.arange(100_000)] = np.arange(100_000) % 3 == 0
+    parts = packed(has, np.ones(100_000), 10)
+    assert np.bincount([them[0] for them in parts]).tolist() == [10_000] * 10
+    assert {len(them) for them in parts} == {1}
