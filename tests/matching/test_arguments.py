@@ -24,6 +24,8 @@ MISTAKES: dict[str, tuple[Callable[[Any, Any], object], type[Exception], str]] =
     "the text of nothing": (lambda s, _: s.xpath(None), xsift.SubscriptionError, "id must be str"),
     "an id of bytes": (lambda s, _: s.add(b"b", "//a"), xsift.SubscriptionError, "id must be str, not bytes"),
     "no expression": (lambda s, _: s.add("b", None), xsift.SubscriptionError, "xpath must be str"),
+    "ordered as text": (lambda s, _: s.add("b", "//a", ordered="no"), xsift.SubscriptionError, "not 'no'"),
+    "a row with ordered as text": (lambda s, _: s.add_many([("b", "//a", "no")]), xsift.SubscriptionError, "row 1"),
     "an option that is not there": (lambda s, _: s.matcher("sift", x={}), xsift.EngineError, "no option 'x'"),
     "a value of no use": (lambda s, _: s.matcher("sift", cache_bytes=[]), xsift.EngineError, "cache_bytes"),
     "limits as a number": (lambda s, _: s.matcher(limits=5), TypeError, "limits must be xsift.Limits, not int"),

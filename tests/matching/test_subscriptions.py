@@ -180,6 +180,14 @@ def test_arrow_arrays() -> None:
     assert empty.to_pylist() == []
 
 
+def test_namespaces_of_a_table_made_of_objects() -> None:
+    """Arrow makes a struct of them, in which every row has the prefixes of all."""
+    rows = [{"id": prefix, "xpath": f"//{prefix}:b", "namespaces": {prefix: "urn:n"}} for prefix in "nmp"]
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add_many(pa.Table.from_pylist([*rows, {"id": "plain", "xpath": "//b"}]))
+    assert subscriptions.matcher().match(b'<b xmlns="urn:n"/>') == ["n", "m", "p"]
+
+
 def test_saving_and_loading(tmp_path: Path) -> None:
     subscriptions = xsift.Subscriptions(namespaces={"n": "urn:n"})
     rows = [

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from xsift.document.document import Document
 from xsift.document.limits import Limits
 from xsift.errors import DocumentError, SubscriptionError
 
-__all__ = ["arrow_array", "one_by_one", "text", "thread_count", "valid_limits"]
+__all__ = ["arrow_array", "is_flag", "one_by_one", "text", "thread_count", "valid_limits"]
 
 
 def text(name: str, value: Any) -> str:
@@ -20,6 +21,11 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise SubscriptionError("bad-value", f"{name} must be str, not {type(value).__name__}")
     return value
+
+
+def is_flag(value: Any) -> bool:
+    """Whether it is True or False, or says the same in another type: not text, for "false" would count as true."""
+    return value is None or (isinstance(value, int | np.integer | np.bool_) and value in (0, 1))
 
 
 def one_by_one(documents: Iterable[Any]) -> Iterator[Any]:

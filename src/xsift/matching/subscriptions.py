@@ -20,7 +20,7 @@ import pyarrow as pa
 from xsift.document import Limits
 from xsift.errors import StorageError, SubscriptionError, XPathError, XsiftError
 from xsift.matching import storage
-from xsift.matching.arguments import text, valid_limits
+from xsift.matching.arguments import is_flag, text, valid_limits
 from xsift.matching.display import SHOWN, html_page, html_table, printable, shortened
 from xsift.matching.explanation import report_row
 from xsift.matching.matcher import Matcher, restored_symbols, saved_symbols
@@ -89,13 +89,15 @@ class Subscriptions:
         """
         text("id", id)
         text("xpath", xpath)
+        if not is_flag(ordered):
+            raise SubscriptionError("bad-value", f"ordered must be True or False, not {ordered!r:.80}", id=id)
         with self._lock:
             mapping = self._mapping_of({**self._mappings[0], **namespaces}) if namespaces else 0
             self._rows.add(
                 id,
                 xpath,
                 self._compilers[mapping],
-                ordered=ordered,
+                ordered=bool(ordered),
                 mapping=mapping,
                 refuse_residuals=self._refuse_residuals,
             )
@@ -179,6 +181,8 @@ class Subscriptions:
         errors: dict[int, XsiftError] = {}
         if "namespaces" in batch.schema.names:
             for row, value in enumerate(batch["namespaces"].to_pylist()):
+                if isinstance(value, dict):  # a struct, which has all prefixes in all rows
+                    value = [(prefix, uri) for prefix, uri in value.items() if uri is not None]
                 if value:
                     try:
                         mappings[row] = self._mapping_of({**self._mappings[0], **dict(value)})
@@ -362,9 +366,12 @@ def _table_of(rows: Iterable[Sequence[Any]]) -> tuple[pa.Table, Unusable]:
             or not 2 <= len(row) <= 3
             or not isinstance(row[0], str)
             or not isinstance(row[1], str)
+            or not (len(row) == 2 or is_flag(row[2]))
         ):
             unusable[number] = SubscriptionError(
-                "bad-row", f"row {number + 1} is {row!r}", hint="a row is (id, xpath) or (id, xpath, ordered)"
+                "bad-row",
+                f"row {number + 1} is {row!r}",
+                hint="a row is (id, xpath) or (id, xpath, ordered); ordered is True or False",
             )
             row = (None, None)
         ids.append(row[0])
