@@ -7,6 +7,7 @@ import inspect
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,6 +142,25 @@ def test_many_documents_in_encodings_of_their_own(client: xsift.Client) -> None:
     assert client.explain(declared, "é")["matched"]
     with pytest.raises(xsift.DocumentError):
         client.explain(b"\xff", "é")
+
+
+def test_documents_are_called_as_they_are(client: xsift.Client, tmp_path: Path) -> None:
+    there, missing = tmp_path / "there.xml", tmp_path / "missing.xml"
+    there.write_text("<a/>")
+    assert client.publish(xsift.Document("<a/>", label="one")).label == "one"
+    assert client.publish(there).label == str(there)
+    assert client.publish(there, label="two").label == "two"
+    told = client.publish_many([missing, there])
+    assert [(one.label, one.error and one.error.code) for one in told] == [
+        (str(missing), "unreadable-file"),
+        (str(there), None),
+    ]
+
+
+def test_a_poll_may_wait_for_longer_than_other_requests(server: RunningServer, owner: str) -> None:
+    with xsift.Client(server.url, owner=owner, timeout=1.0) as client:
+        client.put_subscriber("s", kind="pull")
+        assert client.deliveries("s", wait=2) == []
 
 
 def test_many_documents_that_are_refused_together(client: xsift.Client) -> None:

@@ -88,6 +88,8 @@ class _Call(Generic[Answer]):
     repeatable: bool = True
     many: bool = False
     """Whether 422 says of each document what is wrong with it, as any other answer does."""
+    waits: int = 0
+    """Seconds that the server waits before it answers."""
 
 
 def _path(*parts: str) -> str:
@@ -237,7 +239,9 @@ class _Calls:
         return _Call("POST", "/subscriptions", _failed, self.owner, _lines(rows), "application/x-ndjson")
 
     def publish(self, document: Source, label: str, key: str | None, wait: bool) -> _Call[Published]:
-        content, kind = _body(document)
+        loaded = xsift.Document(document).loaded(1 << 40)
+        content, kind = _body(loaded)
+        label = label or loaded.label or ""
         parameters = self.owner | ({"label": label} if label else {}) | ({"wait": "matches"} if wait else {})
         headers = {"idempotency-key": key or uuid.uuid4().hex}
         return _Call("POST", "/documents", _published, parameters, content, kind, headers)
@@ -246,12 +250,13 @@ class _Calls:
         lines: list[bytes] = []
         refused: list[tuple[int, Published]] = []
         for place, document in enumerate(documents):
-            loaded = xsift.Document(document).loaded(1 << 40)
+            label = ""
             try:
-                line = {"xml": _text(loaded), "label": loaded.label or ""}
-                lines.append(json.dumps(line).encode() + b"\n")
+                loaded = xsift.Document(document).loaded(1 << 40)
+                label = loaded.label or ""
+                lines.append(json.dumps({"xml": _text(loaded), "label": label}).encode() + b"\n")
             except DocumentError as error:
-                refused.append((place, Published("", loaded.label or "", [], error)))
+                refused.append((place, Published("", label or error.label or "", [], error)))
         parameters = self.owner | ({"wait": "matches"} if wait else {})
         headers = {"idempotency-key": key or uuid.uuid4().hex}
 
@@ -273,6 +278,10 @@ class _Calls:
         told: dict[str, Any] = {"xml": _text(xsift.Document(document).loaded(1 << 40))}
         told |= {"subscription": id} if id is not None else {"xpath": xpath}
         return _Call("POST", "/explain", _json, self.owner, json.dumps(told).encode())
+
+    def deliveries(self, subscriber: str, after: str | None, wait: int, most: int) -> _Call[list[Delivery]]:
+        parameters = self.owner | {"wait": wait, "most": most} | ({"after": after} if after else {})
+        return _Call("GET", _path("subscribers", subscriber, "deliveries"), _deliveries, parameters, waits=wait)
 
     def page(self, path: str, filters: Mapping[str, Any], after: str | None) -> _Call[dict[str, Any]]:
         wanted = {name: value for name, value in filters.items() if value is not None}
@@ -345,7 +354,11 @@ class _EventReader:
 
 
 class Client:
-    """A client of `xsift serve`. Use it as a context manager, or close it."""
+    """A client of `xsift serve`. Use it as a context manager, or close it.
+
+    `key` is an API key, if the server asks for one; with `owner` an admin speaks for somebody else. A request that is
+    not answered within `timeout` seconds is repeated, where that does no harm; then it is a ServiceError.
+    """
 
     def __init__(
         self,
@@ -378,6 +391,7 @@ class Client:
                     params=call.parameters,
                     content=call.content,
                     headers={"content-type": call.kind, **call.headers},
+                    timeout=self._calls.timeout + call.waits,
                 )
             except httpx.TransportError as error:
                 if attempt == ATTEMPTS - 1 or not call.repeatable:
@@ -404,7 +418,12 @@ class Client:
         labels: Mapping[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Adds a subscription, or replaces it. The next document that is published is matched with it."""
+        """Adds a subscription, or replaces it. The next document that is published is matched with it.
+
+        `subscriber` is told of matches, by default the caller's owner. `deliver` says what is told beside "ids": the
+        "document", or the "fragments" that the expression selects. `labels` are to find it by; `metadata` comes back
+        with every match.
+        """
         told = _subscription(xpath, ordered, namespaces, subscriber, deliver, labels, metadata)
         return self._run(self._calls.add(id, told))
 
@@ -457,15 +476,18 @@ class Client:
     # Documents
 
     def publish(self, document: Source, *, label: str = "", key: str | None = None, wait: bool = False) -> Published:
-        """Publishes a document; returns when it is durable. With `wait`, says which of the caller's subscriptions
-        matched. `key` makes repetitions of the same document harmless; by default each call has one of its own.
+        """Publishes a document; returns when it is durable. Without a `label` it is called as the document is, a file
+        by its path. With `wait`, says which of the caller's subscriptions matched. `key` makes repetitions of the
+        same document harmless; by default each call has one of its own.
         """
         return self._run(self._calls.publish(document, label, key, wait))
 
     def publish_many(
         self, documents: Iterable[Source], *, key: str | None = None, wait: bool = False
     ) -> Sequence[Published]:
-        """Publishes many documents in one request. A broken one is an error among the results."""
+        """Publishes many documents in one request. One that is broken, or cannot be read, is an error among the
+        results. `key` and `wait` are those of `publish`.
+        """
         return self._run(self._calls.publish_many(documents, key, wait))
 
     def match(self, document: Source) -> Sequence[str]:
@@ -502,9 +524,10 @@ class Client:
     def deliveries(
         self, subscriber: str, *, after: str | None = None, wait: int = 0, most: int = 100
     ) -> Sequence[Delivery]:
-        """The next deliveries that were not acknowledged; waits for one for `wait` seconds."""
-        parameters = self._calls.owner | {"wait": wait, "most": most} | ({"after": after} if after else {})
-        return self._run(_Call("GET", _path("subscribers", subscriber, "deliveries"), _deliveries, parameters))
+        """The next deliveries that were not acknowledged, `most` of them (1,000 at most); waits for one for `wait`
+        seconds (60 at most). With `after` only those after that one, which acknowledges nothing.
+        """
+        return self._run(self._calls.deliveries(subscriber, after, wait, most))
 
     def acknowledge(self, subscriber: str, delivery: Delivery | str) -> None:
         """This delivery and all before it were received: they do not come again."""
@@ -536,7 +559,7 @@ class Client:
             attempt += 1
 
     def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
-        """Deliveries that were given up; of one subscriber, or all."""
+        """The latest 1,000 deliveries that were given up: all, or by subscriber; brief="true": no documents."""
         found: Sequence[dict[str, Any]] = self._run(self._calls.page("/dead-letters", filters, None))["items"]
         return found
 
@@ -546,7 +569,7 @@ class Client:
 
 
 class AsyncClient:
-    """Client, for asyncio. Use it as an asynchronous context manager, or close it."""
+    """Client, for asyncio, with the same arguments. Use it as an asynchronous context manager, or close it."""
 
     def __init__(
         self,
@@ -581,6 +604,7 @@ class AsyncClient:
                     params=call.parameters,
                     content=call.content,
                     headers={"content-type": call.kind, **call.headers},
+                    timeout=self._calls.timeout + call.waits,
                 )
             except httpx.TransportError as error:
                 if attempt == ATTEMPTS - 1 or not call.repeatable:
@@ -605,7 +629,12 @@ class AsyncClient:
         labels: Mapping[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Adds a subscription, or replaces it. The next document that is published is matched with it."""
+        """Adds a subscription, or replaces it. The next document that is published is matched with it.
+
+        `subscriber` is told of matches, by default the caller's owner. `deliver` says what is told beside "ids": the
+        "document", or the "fragments" that the expression selects. `labels` are to find it by; `metadata` comes back
+        with every match.
+        """
         told = _subscription(xpath, ordered, namespaces, subscriber, deliver, labels, metadata)
         return await self._run(self._calls.add(id, told))
 
@@ -646,15 +675,18 @@ class AsyncClient:
     async def publish(
         self, document: Source, *, label: str = "", key: str | None = None, wait: bool = False
     ) -> Published:
-        """Publishes a document; returns when it is durable. With `wait`, says which of the caller's subscriptions
-        matched. `key` makes repetitions of the same document harmless; by default each call has one of its own.
+        """Publishes a document; returns when it is durable. Without a `label` it is called as the document is, a file
+        by its path. With `wait`, says which of the caller's subscriptions matched. `key` makes repetitions of the
+        same document harmless; by default each call has one of its own.
         """
         return await self._run(self._calls.publish(document, label, key, wait))
 
     async def publish_many(
         self, documents: Iterable[Source], *, key: str | None = None, wait: bool = False
     ) -> Sequence[Published]:
-        """Publishes many documents in one request. A broken one is an error among the results."""
+        """Publishes many documents in one request. One that is broken, or cannot be read, is an error among the
+        results. `key` and `wait` are those of `publish`.
+        """
         return await self._run(self._calls.publish_many(documents, key, wait))
 
     async def match(self, document: Source) -> Sequence[str]:
@@ -689,9 +721,10 @@ class AsyncClient:
     async def deliveries(
         self, subscriber: str, *, after: str | None = None, wait: int = 0, most: int = 100
     ) -> Sequence[Delivery]:
-        """The next deliveries that were not acknowledged; waits for one for `wait` seconds."""
-        parameters = self._calls.owner | {"wait": wait, "most": most} | ({"after": after} if after else {})
-        return await self._run(_Call("GET", _path("subscribers", subscriber, "deliveries"), _deliveries, parameters))
+        """The next deliveries that were not acknowledged, `most` of them (1,000 at most); waits for one for `wait`
+        seconds (60 at most). With `after` only those after that one, which acknowledges nothing.
+        """
+        return await self._run(self._calls.deliveries(subscriber, after, wait, most))
 
     async def acknowledge(self, subscriber: str, delivery: Delivery | str) -> None:
         """This delivery and all before it were received: they do not come again."""
@@ -724,7 +757,7 @@ class AsyncClient:
             attempt += 1
 
     async def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
-        """Deliveries that were given up; of one subscriber, or all."""
+        """The latest 1,000 deliveries that were given up: all, or by subscriber; brief="true": no documents."""
         found: Sequence[dict[str, Any]] = (await self._run(self._calls.page("/dead-letters", filters, None)))["items"]
         return found
 
