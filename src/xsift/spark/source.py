@@ -140,8 +140,8 @@ class RecordSource(DataSource):
     """`spark.read.format("xsift")` and `spark.readStream.format("xsift")`: large XML files, a row for each record.
 
     Options: `record` (the element's name), `splitBytes` (32 MB), `maxRecordBytes` (256 MB), `mode` (PERMISSIVE,
-    DROPMALFORMED or FAILFAST), for streams `maxFilesPerTrigger`. Columns: `file`, `position`, `xml`, and `read_error`,
-    why something cannot be read. `register_sources` makes it known to a session.
+    DROPMALFORMED or FAILFAST), for streams `maxFilesPerTrigger`. Columns: `file`, `position`, `xml`, `read_error`
+    (why something cannot be read). `register_sources` makes it known to a session.
     """
 
     @classmethod
