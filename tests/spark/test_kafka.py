@@ -113,6 +113,7 @@ def test_transactions_send_a_batch_once(spark: SparkSession, cluster: tuple[Any,
     sink = new_driver()
     sink(frames[0], 0)
     sink(frames[1], 1)
+    sink(frames[1], 1)  # as where an executor died that had sent it, and Spark runs the stage again
     again = new_driver()
     again(frames[1].repartition(3), 1)  # in other tasks than before
     again(frames[2], 2)

@@ -68,7 +68,7 @@ class KafkaSink:
     query: str | None = None
     matches_only = True  # of a broken document there is nothing to send
     _state: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
-    """Whether a batch was sent since the driver started."""
+    """Whether the topic of the progress was seen since the driver started."""
 
     def topic_of(self, subscription: str) -> str:
         """The topic of a subscription's matches."""
@@ -107,12 +107,11 @@ class KafkaSink:
             sent = delivered.repartition(said).mapInArrow(_Send(self, names, batch_id), "sent bigint")
             sent.agg(sql.sum("sent")).collect()
             return
-        first = not self._state.get("ran")
-        if first:
+        if not self._state.get("has progress"):
             self._make_progress_topic()
-        sent = self._parted(matches).mapInArrow(_SendParts(self, names, batch_id, first), "sent bigint")
+            self._state["has progress"] = True
+        sent = self._parted(matches).mapInArrow(_SendParts(self, names, batch_id), "sent bigint")
         sent.agg(sql.sum("sent")).collect()
-        self._state["ran"] = True
 
     def _delivered(self, matches: DataFrame) -> tuple[DataFrame, Column]:
         """What is sent, its columns under names that PySpark finds (it looks for `a.b` inside of `a`); and a hash
@@ -246,20 +245,14 @@ class _Send:
 
 @dataclass(frozen=True)
 class _SendParts:
-    """Sends the parts that come, each as a transaction, unless it has been."""
+    """Sends the parts that come, each as a transaction, unless it has been: a task does not know whether it ran before
+    (where a whole stage is run again, because an executor died, all its tasks are first attempts)."""
 
     sink: KafkaSink
     names: tuple[str, ...]
     batch_id: int
-    first: bool
-    """Whether this is the first batch since the driver started: only that one, and tasks that are tried again, can
-    have been sent before."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        check = self.first or (context is not None and context.attemptNumber() > 0)
         transactions: dict[int, _Transaction | None] = {}
         count = 0
         for each in batches:
@@ -267,7 +260,7 @@ class _SendParts:
             numbers = batch[PART].to_numpy()
             for part in np.unique(numbers).tolist():
                 if part not in transactions:
-                    transactions[part] = _begin(self.sink, self.batch_id, part, check)
+                    transactions[part] = _begin(self.sink, self.batch_id, part)
                 transaction = transactions[part]
                 if transaction is not None:
                     transaction.sender.send(batch.filter(pa.array(numbers == part)))
@@ -297,14 +290,14 @@ class _Transaction:
             raise
 
 
-def _begin(sink: KafkaSink, batch_id: int, part: int, check: bool) -> _Transaction | None:
+def _begin(sink: KafkaSink, batch_id: int, part: int) -> _Transaction | None:
     """Begins the transaction of a part; None if it was committed before."""
     from confluent_kafka import Producer
 
     producer = Producer(sink.client(**{"transactional.id": f"xsift-{sink.query}-{part}", "linger.ms": 5}))
     # First of all: whoever may still be at this part is fenced off, and what it began is aborted or committed.
     producer.init_transactions(TIMEOUT_SECONDS)
-    if check and _last_batch(sink, part) >= batch_id:
+    if _last_batch(sink, part) >= batch_id:
         return None
     producer.begin_transaction()
     return _Transaction(sink, batch_id, part, producer)
