@@ -142,12 +142,20 @@ def test_redirects_are_not_followed(client: xsift.Client, receiver: Receiver) ->
     other.close()
 
 
+def test_what_was_answered_with_2xx_is_received_whatever_follows(client: xsift.Client, receiver: Receiver) -> None:
+    receiver.answer, receiver.drip = 200, True  # longer than the answer may take
+    subscribe(client, receiver)
+    publish(client, 2)
+    until(lambda: client.get_subscriber("hook")["acknowledged"].endswith("-2"))
+    assert labels(receiver.bodies) == ["0", "1"]
+
+
 @pytest.mark.parametrize("way", ["hang", "drip"])
 def test_one_that_hangs_or_is_slow_delays_nobody_else(client: xsift.Client, receiver: Receiver, way: str) -> None:
     if way == "hang":
         receiver.hang = 30
     else:
-        receiver.drip = True
+        receiver.answer, receiver.drip = 200, True
     subscribe(client, receiver)
     good = Receiver()
     client.put_subscriber("good", kind="webhook", url=good.url)

@@ -33,7 +33,8 @@ from xsift.service.store.numbers import delivery_id
 
 __all__ = ["Breaker", "WebhookSender", "new_secret", "sign"]
 
-MOST_OF_ANSWER = 2048  # bytes of an answer that are read
+MOST_OF_ANSWER = 2048  # bytes of an answer that are read,
+ANSWER_SECONDS = 1.0  # and how long it is listened to: what counts is its status
 
 
 def new_secret() -> str:
@@ -153,23 +154,26 @@ class WebhookSender:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 request = self._client.build_request("POST", subscriber.target["url"], content=body, headers=headers)
                 response = await self._client.send(request, stream=True)
-                try:
-                    answer = await _beginning(response)
-                finally:
-                    await response.aclose()
         except TimeoutError:
             return SendVerdict(0, reason=f"no answer in {self._settings.timeout_seconds:g} seconds")
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             return SendVerdict(0, reason=f"{type(error).__name__}: {error}"[:500])
-        return _verdict(response.status_code, response.headers, answer)
+        return _verdict(response.status_code, response.headers, await _beginning(response))
 
 
 async def _beginning(response: httpx.Response) -> bytes:
+    """The beginning of an answer, as far as it comes."""
     read = b""
-    async for part in response.aiter_raw():
-        read += part
-        if len(read) >= MOST_OF_ANSWER:
-            break
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            async for part in response.aiter_raw():
+                read += part
+                if len(read) >= MOST_OF_ANSWER:
+                    break
+    except (TimeoutError, httpx.HTTPError):
+        pass  # it was received, or not, all the same
+    finally:
+        await response.aclose()
     return read[:MOST_OF_ANSWER]
 
 
