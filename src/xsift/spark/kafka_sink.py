@@ -245,8 +245,8 @@ class _Send:
 
 @dataclass(frozen=True)
 class _SendParts:
-    """Sends the parts that come, each as a transaction, unless it has been: a task does not know whether it ran before
-    (where a whole stage is run again, because an executor died, all its tasks are first attempts)."""
+    """Sends the parts that come, each as a transaction, unless it was sent before. That a task is a first
+    attempt says nothing: of a stage that is run again, because an executor died, all tasks are."""
 
     sink: KafkaSink
     names: tuple[str, ...]
