@@ -68,3 +68,12 @@ def test_what_was_fetched_is_checked_and_bounded(
         path.unlink(missing_ok=True)
     with pytest.raises(xsift.StorageError, match="not what its name says"):
         folder.path_of(parts[1].name)
+
+
+def test_room_is_made_while_others_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "CACHE_BYTES", 0)
+    for name in ("old.xsift", "new.xsift", ".old.xsift.lock"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "gone.part").symlink_to("named anew")
+    indexes._make_room(tmp_path / "new.xsift")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".old.xsift.lock", "gone.part", "new.xsift"]

@@ -17,6 +17,7 @@ import tempfile
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,8 +183,13 @@ def _cached(folder: Folder, name: str) -> Path:
 
 def _make_room(newest: Path) -> None:
     """Deletes the files that were not used for longest until the cache is within its bound. Who has one mapped keeps
-    it."""
-    entries = sorted((e.stat().st_mtime, e.stat().st_size, Path(e.path)) for e in os.scandir(newest.parent))
+    it. Locks stay: who waits for one has to wait for the same file as all others."""
+    entries = []
+    for entry in os.scandir(newest.parent):
+        with suppress(FileNotFoundError):  # another worker has named it anew, or made room too
+            if not entry.name.endswith(".lock"):
+                entries.append((entry.stat().st_mtime, entry.stat().st_size, Path(entry.path)))
+    entries.sort()
     total = sum(size for _, size, _ in entries)
     for _, size, path in entries:
         if total <= CACHE_BYTES:
