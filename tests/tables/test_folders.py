@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,3 +32,21 @@ def test_folder(place: tuple[str, dict[str, str]], tmp_path: Path) -> None:
     folder.delete("a")
     folder.delete("a")
     assert open_folder(f"{place[0]}/sub/folder/", place[1]).names() == ["b", "c"]
+
+
+def test_two_put_a_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks of two machines may be processes of the same number."""
+    folder, other, move = open_folder(str(tmp_path / "folder")), tmp_path / "other", shutil.move
+    (tmp_path / "one").write_bytes(b"whole")
+    other.write_bytes(b"whole")
+
+    def moved(source: Path, target: Any) -> None:
+        move(source, target)
+        if other.exists() and source != other:
+            folder.put(other, "a")
+            assert folder.read("a") == b"whole"
+
+    monkeypatch.setattr(shutil, "move", moved)
+    folder.put(tmp_path / "one", "a")
+    assert folder.read("a") == b"whole"
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["a"]

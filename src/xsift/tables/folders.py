@@ -97,7 +97,8 @@ class LocalFolder:
     def put(self, source: Path, name: str) -> None:
         target = self._path(name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{name}.{os.getpid()}.part")
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
+        os.close(handle)
         shutil.move(source, temporary)
         os.chmod(temporary, 0o644)
         os.replace(temporary, target)
