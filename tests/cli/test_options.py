@@ -215,6 +215,34 @@ def test_undecided_and_broken_are_rows_of_every_kind(folder: Path, monkeypatch: 
             assert [row["error"]["code"] for row in failed] == ["too-costly"]
 
 
+def test_the_output_is_not_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Results in the folder of the documents would be read as rows, told as errors, and read again, for ever."""
+    documents = folder / "documents"
+    documents.mkdir()
+    for number in range(100):
+        (documents / f"{number}.xml").write_text(GOOD)
+    output = documents / "out.jsonl"
+    for given in (documents, documents / "*"):
+        assert match(folder, "--output", output, given) == 0
+        assert len(output.read_text().splitlines()) == 100
+        assert f"1 file passed over, no XML: {output}" in capsys.readouterr().err
+    command = [sys.executable, "-m", "xsift.cli", "match", "-s", str(folder / "alerts.tsv"), "--format", "jsonl"]
+    with open(output, "w") as file:
+        assert subprocess.run([*command, str(documents)], stdout=file, check=False).returncode == 0
+    assert len(output.read_text().splitlines()) == 100
+
+
+def test_what_is_read_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = folder / "d.jsonl"
+    rows.write_text(json.dumps({"xml": GOOD}))
+    (folder / "link.jsonl").symlink_to(rows)
+    for name in ("d.jsonl", "link.jsonl", "alerts.tsv"):
+        assert match(folder, "--output", folder / name, rows) == 2
+        assert "is read as well" in capsys.readouterr().err
+    assert rows.read_text() == json.dumps({"xml": GOOD})
+    assert match(folder, rows) == 0
+
+
 def test_rows_of_parquet_that_are_large_are_not_held_by_the_thousand(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import deque
@@ -23,7 +24,7 @@ from xsift.cli.common import (
     positive,
     told,
 )
-from xsift.cli.output import FORMATS, Result, ResultWriter, open_writer, output_format
+from xsift.cli.output import FORMATS, Result, ResultWriter, file_of, open_writer, output_format
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Document
 from xsift.sources.documents import DocumentSources, Found
@@ -79,6 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     format = output_format(arguments.format, arguments.output)
     if arguments.save and not arguments.save.endswith(SAVED):
         raise XsiftError("bad-option", f"--save {arguments.save}", hint=f"its name should end in {SAVED}, as -s asks")
+    for name in (*arguments.documents, arguments.subscriptions):
+        if arguments.output is not None and _is_same_file(arguments.output, name):
+            raise XsiftError("bad-option", f"--output {arguments.output} is read as well", hint="it would be lost")
     encoding = encoding_of(arguments)
     loaded = load_matcher(arguments)
     if arguments.save:
@@ -93,6 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     outcome = _Outcome(loaded, sources)
     writer = open_writer(arguments.kind, format, arguments.output)
+    sources.output = file_of(arguments.output)
     try:
         _match_all(loaded.matcher, sources, writer, outcome, arguments)
     finally:
@@ -100,6 +105,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         outcome.summarise(ready - started, time.perf_counter() - ready)
     return outcome.exit_code()
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.isfile(one) and os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
 
 
 def _save(matcher: xsift.Matcher, path: str) -> None:

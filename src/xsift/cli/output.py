@@ -18,6 +18,8 @@ import gzip
 import io
 import json
 import lzma
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +31,7 @@ import pyarrow.parquet
 from xsift.errors import XsiftError
 from xsift.matching import Node
 
-__all__ = ["FORMATS", "Format", "Kind", "Result", "ResultWriter", "open_writer", "output_format"]
+__all__ = ["FORMATS", "Format", "Kind", "Result", "ResultWriter", "file_of", "open_writer", "output_format"]
 
 Kind = Literal["matches", "rows", "nodes"]
 Format = Literal["text", "csv", "jsonl", "parquet"]
@@ -138,6 +140,15 @@ def open_writer(kind: Kind, format: Format, output: str | None) -> ResultWriter:
     if format == "jsonl":
         return _JsonWriter(kind, file, output is None)
     return _CsvWriter(kind, file, output is None) if format == "csv" else _TextWriter(kind, file, output is None)
+
+
+def file_of(output: str | None) -> os.stat_result | None:
+    """The file that is written to, standard output being one perhaps; None if it is none."""
+    try:
+        found = os.fstat(sys.stdout.fileno()) if output is None else os.stat(output)
+    except (OSError, ValueError):
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def _opened(output: str | None) -> IO[str]:

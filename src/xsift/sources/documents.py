@@ -81,6 +81,8 @@ class DocumentSources:
         self._most_bytes = self._limits.bytes
         # The default is meant for documents that are streamed; of those that are held, memory is the limit.
         self._most_held = DEFAULT_RECORD_LIMIT_BYTES if self._most_bytes == Limits().bytes else self._most_bytes
+        self.output: os.stat_result | None = None
+        """The file that results are written to, which is passed over: it would grow as it is read."""
         self.meter = Meter()
         self.passed_over = 0
         self.passed_over_names: list[str] = []
@@ -136,6 +138,9 @@ class DocumentSources:
 
     def _guarded(self, path: str) -> Iterator[Found | str]:
         """What is at a path; whatever happens on the way is one error."""
+        if self._is_output(path):
+            self._pass_over(path)
+            return
         try:
             yield from self._at(path)
         except DocumentError as error:
@@ -143,6 +148,12 @@ class DocumentSources:
             yield error
         except READ_ERRORS as error:
             yield _broken(path, reason_of(error))
+
+    def _is_output(self, path: str) -> bool:
+        try:
+            return self.output is not None and os.path.samestat(self.output, os.stat(path))
+        except (OSError, ValueError):
+            return False
 
     def _at(self, path: str) -> Iterator[Found | str]:
         if path == "-":
