@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -52,6 +53,27 @@ def test_imports_go_down(room: str) -> None:
 
 def test_every_folder_is_a_room() -> None:
     assert {room_of(path) for path in FILES} - {"__init__"} <= set(MAY_KNOW)
+
+
+def files_listed(folder: Path) -> set[str]:
+    """The files that the docstring of a package names, if it lists them."""
+    docstring = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    return set(re.findall(r"[\w-]+\.pyx?\b", docstring))
+
+
+def test_who_lists_its_files_lists_all_of_them() -> None:
+    lists = {path.parent: files_listed(path.parent) for path in PACKAGE.rglob("__init__.py")}
+    for folder, listed in lists.items():
+        files = {path.name for suffix in ("py", "pyx") for path in folder.glob(f"*.{suffix}")} - {"__init__.py"}
+        assert len(listed) < 3 or listed == files, folder
+    assert PACKAGE / "sources" in {folder for folder, listed in lists.items() if len(listed) >= 3}
+
+
+def test_design_names_files_that_are_there() -> None:
+    root = PACKAGE.parent.parent
+    names = {path.name for folder in ("src", "tests") for path in (root / folder).rglob("*.*")}
+    named = re.findall(r"(?<![\w*-])[\w-]+\.(?:py|pyx|pxd|hpp|js)\b", (root / "DESIGN.md").read_text())
+    assert set(named) <= names
 
 
 def test_every_kernel_that_python_imports_has_a_stub() -> None:

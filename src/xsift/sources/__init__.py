@@ -1,7 +1,7 @@
 """The sources room: documents and subscriptions from wherever people have them.
 
 documents.py       files, folders, globs, archives, tables, standard input -> Documents with labels, errors among them
-globs.py           which paths a glob stands for
+globs.py           which paths a glob stands for; kinds.py: which files are XML documents
 subscriptions.py   TSV, CSV, JSON Lines, Parquet -> a table with lines, errors beside it
 namespaces.py      prefixes as text, in cells and in files
 archives.py        the members of .zip and .tar

@@ -3,6 +3,7 @@
 - `dtd.py` reads a DTD.
 - `documents.py` makes documents from it, with `writer.pyx`.
 - `subscriptions.py` makes subscriptions from it, with `walks.py`.
+- `values.py` has what both draw values from; `parameters.py` checks their parameters.
 - `presets.py` has the papers' parameters by name.
 - `figures.py` measures a workload, and compares it with the paper's.
 - `output.py` writes workloads into files.
