@@ -124,6 +124,19 @@ def test_more_ids_than_a_list_holds_is_an_error_of_that_document(
     ]
 
 
+@pytest.mark.parametrize("output", ["matches", "rows", "nodes"])
+def test_what_is_too_much_for_one_part_is_an_error_of_the_document(files: Files, output: str) -> None:
+    rows = [("a", "//a"), ("budget", "//a[count(.//*) > 0]"), ("x", "//a[contains(., 'x')]")]
+    given = documents(b"<a>" + b"y" * 99 + b"</a>", b"<a>x</a>")
+    several = [files.part(rows[:2]), files.part(rows[2:])]
+    found = [
+        pa.Table.from_batches(batches(files, given, output, *parts, limits=Limits(text_bytes=20))).to_pylist()
+        for parts in ([files.part(rows)], several)
+    ]
+    assert found[0] == found[1]
+    assert [row["error"]["code"] for row in found[0] if row["number"] == 0] == ["text-too-long"]
+
+
 def test_dead_letters_alone_have_the_xml(files: Files) -> None:
     part = files.part([("a", "//a"), ("budget", "//a[count(.//*[count(.//*) > 0]) > 1]")])
     given = documents(b"<a/>", b"<a>", b"<b/>")

@@ -110,16 +110,20 @@ class Answers:
         long = np.flatnonzero(sizes > LIST_BYTES)
         if not len(long):
             return
-        keep = ~np.isin(np.repeat(np.arange(len(self.counts)), self.counts), long)
         for number in long.tolist():
             self.errors[number] = DocumentError(
                 "too-many-matches",
                 f"the ids of its {int(self.counts[number]):,} matches take {int(sizes[number]):,} bytes in one list",
                 hint="kind='rows' gives a row for each",
             )
+        self.clear(long)
+
+    def clear(self, documents: Sequence[int] | Rows) -> None:
+        """Takes away the matches of some documents, by their numbers."""
+        keep = ~np.isin(np.repeat(np.arange(len(self.counts)), self.counts), documents)
         self.rows = self.rows[keep]
         self.parts = None if self.parts is None else self.parts[keep]
-        self.counts[long] = 0
+        self.counts[documents] = 0
 
 
 def slices(sizes: npt.NDArray[Any], limit: int | None = None) -> Iterator[tuple[int, int]]:

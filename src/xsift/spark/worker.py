@@ -47,6 +47,8 @@ class _Loaded:
         check_room(path)
         self.matcher = Matcher.load(path, limits=limits, validate=validate)
         self.subscribers = None if subscribers is None else Subscribers(_path_of(subscribers, folder))
+        self._removed: Any = None
+        self._gone: set[str] = set()
         _measured_seconds.append(time.perf_counter() - began)
 
     @property
@@ -67,6 +69,13 @@ class _Loaded:
     def ids_of(self, row_id: str) -> list[str]:
         """The ids of subscriptions that the id of a row stands for."""
         return [row_id] if self.subscribers is None else self.subscribers.ids_of(int(row_id))
+
+    def gone(self, removed: Any) -> set[str]:
+        """The ids of rows that were removed. They are the same for document after document, so they are kept."""
+        if removed is not self._removed:
+            self._removed = removed
+            self._gone = set() if removed is None else set(self.ids.take(pa.array(removed)).to_pylist())
+        return self._gone
 
 
 _LoadedKey = tuple[str, str | None, Limits, bool]
@@ -182,7 +191,7 @@ class Task:
             if part.removed is not None and len(rows):
                 rows, counts = _without(rows, counts, part.removed, len(loaded.ids))
             errors |= {int(wanted[place]): error for place, error in broken.items()}
-            gone = _ids_of(loaded, part.removed)
+            gone = loaded.gone(part.removed) if undecided else set()
             for place, them in undecided.items():
                 told = failures.setdefault(int(wanted[place]), {})
                 for row_id, error in them.items():
@@ -198,7 +207,11 @@ class Task:
                 found.append(loaded.subscribers.expanded(rows, counts))
             else:
                 found.append((rows.astype(np.int64), counts))
-        return Answers.of_parts(ids, found, errors, {number: them for number, them in failures.items() if them})
+        failures = {number: them for number, them in failures.items() if them and number not in errors}
+        made = Answers.of_parts(ids, found, errors, failures)
+        if errors and len(self.parts) > 1:  # some parts may have read what is too much for another
+            made.clear(sorted(errors))
+        return made
 
     def labelled(self, batch: pa.RecordBatch, number: int, error: DocumentError) -> DocumentError:
         """An error that says of which document it is."""
@@ -306,7 +319,7 @@ class Task:
         encoding = self.encoding if isinstance(document, bytes) else None
         for number in found.parts_of(place):
             part, loaded = self.parts[number], self._loaded(number)
-            gone = _ids_of(loaded, part.removed)
+            gone = loaded.gone(part.removed)
             undecided: dict[str, XsiftError] = {}
             selected = loaded.matcher.select(document, fragments=True, encoding=encoding, failures=undecided)
             for row_id, error in undecided.items():
@@ -372,10 +385,6 @@ def _measured(found: pa.RecordBatch) -> pa.RecordBatch:
         seconds[0] = sum(_measured_seconds)
         _measured_seconds.clear()
     return found.append_column(LOAD, pa.array(seconds))
-
-
-def _ids_of(loaded: _Loaded, rows: Any) -> set[str]:
-    return set() if rows is None else set(loaded.ids.take(pa.array(rows)).to_pylist())
 
 
 def _without(rows: Any, counts: Any, removed: Any, count: int) -> tuple[Any, Any]:
