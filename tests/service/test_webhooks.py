@@ -7,9 +7,12 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,8 +22,21 @@ import xsift
 from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, running, until
 from xsift.errors import XsiftError
+from xsift.service.delivery import webhooks
 from xsift.service.delivery.addresses import Addresses
-from xsift.service.delivery.webhooks import Breaker, _verdict, new_secret, secret_bytes, sign
+from xsift.service.delivery.courier import SendVerdict
+from xsift.service.delivery.webhooks import (
+    Breaker,
+    Breakers,
+    Turns,
+    WebhookSender,
+    _verdict,
+    new_secret,
+    secret_bytes,
+    sign,
+)
+from xsift.service.settings import Webhooks
+from xsift.service.store.deliveries import StoredDelivery
 
 
 @pytest.fixture
@@ -282,11 +298,89 @@ def test_a_breaker_opens_and_tries_again() -> None:
     assert breaker.wait(100.0) == 0
     breaker.failed(100.0, 3, 30.0)
     assert breaker.wait(110.0) == 20
-    assert breaker.wait(131.0) == 0, "one call tries"
-    breaker.failed(131.0, 3, 30.0)
-    assert breaker.wait(132.0) > 0, "and it is open again at once"
-    breaker.succeeded()
-    assert breaker.wait(132.0) == 0
+    assert breaker.wait(131.0) == 0
+    breaker.tries(131.0, 3, 5.0)
+    assert breaker.wait(132.0) == 4, "one call tries"
+    breaker.failed(133.0, 3, 30.0)
+    assert breaker.wait(134.0) == 29, "and it is open again at once"
+
+
+def test_hosts_that_fail_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "MOST_FAILING", 10)
+    breakers = Breakers(Webhooks(breaker_failures=2))
+    for _ in range(2):
+        breakers.failed(("o", "http://down"))
+    for number in range(100):
+        breakers.failed(("o", f"http://{number}"))
+        breakers.failed(("o", "http://up"))
+        breakers.succeeded(("o", "http://up"))
+    assert len(breakers._failing) <= 11
+    assert breakers.open == 1
+    assert breakers.spares(("o", "http://down")) is not None
+    assert breakers.spares(("another", "http://down")) is None, "nobody spoils a host for others"
+
+
+def test_who_waited_for_a_turn_does_not_call_a_host_that_failed_meanwhile() -> None:
+    called = []
+
+    async def fail(subscriber: Any, delivery: Any) -> SendVerdict:
+        called.append(subscriber)
+        await asyncio.sleep(0)
+        return SendVerdict(0, reason="it hangs")
+
+    async def send() -> list[SendVerdict]:
+        sender = WebhookSender(Webhooks(at_once=1, breaker_failures=2))
+        sender.send_one = fail  # type: ignore[method-assign]
+        delivery = StoredDelivery(1, 1, 1, 0.0, b"")
+        subscriber = SimpleNamespace(owner="o", target={"url": "http://down.example/"})
+        verdicts = await asyncio.gather(*(sender.send(subscriber, [delivery]) for _ in range(9)))
+        await sender.close()
+        return verdicts
+
+    assert sum(verdict.counts for verdict in asyncio.run(send())) == len(called) == 2
+
+
+def test_owners_take_turns() -> None:
+    turns, order = Turns(1), []
+
+    async def take(owner: str) -> None:
+        async with turns.of(owner):
+            order.append(owner)
+            await asyncio.sleep(0)
+
+    async def all_of_them() -> None:
+        tasks = [asyncio.create_task(take(owner)) for owner in ("a", "a", "a", "gone", "a", "b")]
+        await asyncio.sleep(0)
+        tasks[3].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.timeout(10):
+            await take("a")
+
+    asyncio.run(all_of_them())
+    assert order == ["a", "a", "b", "a", "a", "a"], "and who went away took no place with him"
+
+
+def test_names_that_nobody_answers_for_keep_no_others_from_being_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, known = threading.Event(), socket.getaddrinfo
+
+    def ask(host: str, *arguments: Any, **options: Any) -> Any:
+        if host == "slow.example":
+            answer.wait()
+        return known("127.0.0.1", *arguments, **options)
+
+    async def find() -> list[str]:
+        addresses = Addresses(["127.0.0.0/8"], 64)
+        slow = [asyncio.create_task(addresses.resolve("slow.example", 80)) for _ in range(64)]
+        try:
+            await asyncio.sleep(0)
+            return await asyncio.wait_for(addresses.resolve("fast.example", 80), 20)
+        finally:
+            answer.set()
+            await asyncio.gather(*slow)
+            addresses.close()
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    assert asyncio.run(find()) == ["127.0.0.1"]
 
 
 def test_an_open_breaker_spares_the_host_and_costs_no_attempts(tmp_path: Path) -> None:

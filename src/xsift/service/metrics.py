@@ -45,7 +45,7 @@ class Metrics:
         self.dropped = counter("deliveries_dropped", "Deliveries for which a subscriber's backlog had no room")
         self.waiting = gauge("deliveries_waiting", "Deliveries that wait", "kind")
         self.oldest = gauge("deliveries_oldest_seconds", "Age of the oldest delivery that waits", "kind")
-        self.breakers = gauge("breakers_open", "Webhook hosts that are left alone for a while")
+        self.breakers = gauge("breakers_open", "Webhook hosts that are left alone for a while, each owner's")
         self.streams = gauge("streams", "Open streams of events")
         self.match_queue = gauge("match_queue", "Documents that wait for the matching pool")
         self.write_queue = gauge("write_queue", "Pieces of work that wait for the writer")

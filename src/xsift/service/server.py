@@ -183,7 +183,7 @@ class Server:
             settings.limits.fragment_bytes,
             outbox.committed,
         )
-        webhooks = WebhookSender(settings.webhooks, metrics)
+        webhooks = WebhookSender(settings.webhooks)
         senders: list[Sender] = [webhooks]
         if settings.kafka.servers:
             senders.append(KafkaSender(settings.kafka))

@@ -59,6 +59,7 @@ async def refresh_gauges(parts: Parts) -> dict[str, tuple[int, float]]:
     metrics.set_size.set(snapshot.size)
     metrics.set_version.set(snapshot.version)
     metrics.set_refused.set(parts.live_set.refused)
+    metrics.breakers.set(parts.webhooks.spared)
     for structure, size in snapshot.memory().items():
         metrics.index_bytes.labels(structure).set(size)
     for purpose, seconds in cpu_seconds().items():

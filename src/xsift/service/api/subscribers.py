@@ -80,7 +80,7 @@ async def put(call: Call) -> Response:
     wanted = await call.model(models.SubscriberIn)
     secret: str | None = None
     if wanted.url is not None:
-        await call.parts.webhooks.check(wanted.url)
+        await call.parts.webhooks.check(wanted.url, owner)
     if wanted.kind == "kafka" and not settings.kafka.servers:
         raise Problem(422, "no-kafka", "this server has no Kafka", hint="the operator sets kafka.servers")
     if wanted.secret is not None:

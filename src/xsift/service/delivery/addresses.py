@@ -11,6 +11,8 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import httpcore
@@ -20,6 +22,7 @@ from xsift.errors import XsiftError
 
 __all__ = ["Addresses", "guarded_transport"]
 
+QUESTIONS = 4  # for names, for each request that may be under way
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # Addresses of IPv4 in those of IPv6: as a gateway shows them, translated, and as they were written once.
@@ -28,10 +31,16 @@ LOCAL = [ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "fec0::/10")
 
 
 class Addresses:
-    """Decides about addresses."""
+    """Decides about addresses, and finds those of a name."""
 
-    def __init__(self, allowed: Sequence[str] = ()) -> None:
+    def __init__(self, allowed: Sequence[str] = (), at_once: int = 1) -> None:
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
+        # Whose name it is decides how long an answer takes, and nothing ends a question: there are threads for all
+        # who may ask, and for some who gave it up. The loop's own are four, and others wait for them.
+        self._threads = ThreadPoolExecutor(QUESTIONS * at_once, thread_name_prefix="xsift-names")
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def allows(self, text: str) -> bool:
         """Whether an address may be called."""
@@ -46,7 +55,8 @@ class Addresses:
     async def resolve(self, host: str, port: int) -> list[str]:
         """The addresses of a host. Raises XsiftError if one of them may not be called."""
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
         except (OSError, UnicodeError) as error:
             raise XsiftError("unknown-host", f"the host {host!r} cannot be found: {error}") from error
         addresses = list(dict.fromkeys(str(info[4][0]) for info in found))

@@ -2,7 +2,8 @@
 
 `webhook-id` is the id of the delivery and stays the same however often it is sent; `webhook-signature` is an HMAC
 over id, timestamp and body. 2xx is received; 410 ends it; everything else, redirects too, is a failure and is
-tried again later. A host that keeps failing is left alone for a while, whoever of its subscribers it fails for.
+tried again later. A host that keeps failing an owner is left alone for a while, whichever subscriber it fails for; what
+other owners send to it goes on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Mapping
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -26,13 +28,13 @@ from xsift.errors import XsiftError
 from xsift.service.delivery.addresses import Addresses, guarded_transport
 from xsift.service.delivery.courier import LONGEST_WAIT, SendVerdict
 from xsift.service.delivery.events import as_json
-from xsift.service.metrics import Metrics
 from xsift.service.settings import Webhooks
 from xsift.service.store.deliveries import StoredDelivery
 from xsift.service.store.numbers import delivery_id
 
-__all__ = ["Breaker", "WebhookSender", "new_secret", "sign"]
+__all__ = ["Breaker", "Breakers", "Turns", "WebhookSender", "new_secret", "sign"]
 
+MOST_FAILING = 10_000  # hosts whose failures are counted
 MOST_OF_ANSWER = 2048  # bytes of an answer that are read,
 ANSWER_SECONDS = 1.0  # and how long it is listened to: what counts is its status
 
@@ -72,8 +74,10 @@ class Breaker:
         """Seconds until the next call may be made."""
         return max(0.0, self.open_until - now)
 
-    def succeeded(self) -> None:
-        self.failures, self.open_until = 0, 0.0
+    def tries(self, now: float, most: int, seconds: float) -> None:
+        """A call is made. After so many failures it is the only one, for as long as it may take."""
+        if self.failures >= most:
+            self.open_until = now + seconds
 
     def failed(self, now: float, most: int, seconds: float) -> None:
         self.failures += 1
@@ -81,17 +85,102 @@ class Breaker:
             self.open_until = now + seconds
 
 
+Place = tuple[str, str]
+"""An owner, and a host that it sends to."""
+
+
+class Breakers:
+    """The breakers of hosts that failed an owner the last time; all others are called."""
+
+    def __init__(self, settings: Webhooks) -> None:
+        self._most, self._seconds = settings.breaker_failures, settings.breaker_seconds
+        self._call_seconds = settings.timeout_seconds
+        self._failing: dict[Place, Breaker] = {}
+
+    def spares(self, place: Place) -> SendVerdict | None:
+        """What is said instead of a call, if the host is left alone."""
+        breaker = self._failing.get(place)
+        pause = breaker.wait(time.monotonic()) if breaker is not None else 0.0
+        if breaker is None or not pause:
+            return None
+        reason = f"{place[1]} has failed {breaker.failures} times in a row"
+        return SendVerdict(0, reason=reason, retry_after=pause, counts=False)
+
+    def tries(self, place: Place) -> None:
+        if place in self._failing:
+            self._failing[place].tries(time.monotonic(), self._most, self._call_seconds)
+
+    def succeeded(self, place: Place) -> None:
+        self._failing.pop(place, None)
+
+    def failed(self, place: Place) -> None:
+        now = time.monotonic()
+        self._failing.setdefault(place, Breaker()).failed(now, self._most, self._seconds)
+        if len(self._failing) > MOST_FAILING:  # hosts are made up quickly: some of these fail in a row no more
+            self._failing = {where: each for where, each in self._failing.items() if each.wait(now) > 0}
+
+    @property
+    def open(self) -> int:
+        """How many hosts are left alone."""
+        now = time.monotonic()
+        return sum(breaker.wait(now) > 0 for breaker in self._failing.values())
+
+
+class Turns:
+    """Places for so many at a time. Owners take turns, so that one whose webhooks hang delays himself; what one owner
+    has to send goes in the order in which it came.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @contextlib.asynccontextmanager
+    async def of(self, owner: str) -> AsyncIterator[None]:
+        """A place, when it is this owner's turn."""
+        await self._take(owner)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _take(self, owner: str) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it was given a place, and does not need it any more
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        """A place is free: the next one has it."""
+        while self._waiting:
+            owner, turns = self._waiting.popitem(last=False)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[owner] = turns
+            if not turn.done():  # else who waited has gone
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
 class WebhookSender:
     """Sends deliveries to webhooks."""
 
     kind = "webhook"
 
-    def __init__(self, settings: Webhooks, metrics: Metrics) -> None:
+    def __init__(self, settings: Webhooks) -> None:
         self._settings = settings
-        self._metrics = metrics
-        self._breakers: dict[str, Breaker] = {}
-        self._limit = asyncio.Semaphore(settings.at_once)
-        self.addresses = Addresses(settings.allow_networks)
+        self._breakers = Breakers(settings)
+        self._turns = Turns(settings.at_once)
+        self._checks = Turns(max(1, settings.at_once // 4))
+        self.addresses = Addresses(settings.allow_networks, settings.at_once)
         self._client = httpx.AsyncClient(
             transport=guarded_transport(self.addresses, settings.at_once),
             follow_redirects=False,
@@ -99,11 +188,17 @@ class WebhookSender:
             trust_env=False,
         )
 
+    @property
+    def spared(self) -> int:
+        """How many hosts are left alone for a while."""
+        return self._breakers.open
+
     async def close(self) -> None:
         await self._client.aclose()
+        self.addresses.close()
 
-    async def check(self, url: str) -> None:
-        """Raises XsiftError if webhooks cannot go to this URL."""
+    async def check(self, url: str, owner: str) -> None:
+        """Raises XsiftError if webhooks of an owner cannot go to this URL."""
         try:
             parsed = httpx.URL(url)
         except (httpx.InvalidURL, TypeError, ValueError) as error:
@@ -115,27 +210,29 @@ class WebhookSender:
         port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
         if not 1 <= port <= 65535:
             raise XsiftError("bad-url", f"{url[:200]!r} has no port that there can be", hint="1 to 65535")
-        await self.addresses.resolve(parsed.host, port)
+        seconds = self._settings.timeout_seconds
+        async with self._checks.of(owner):
+            try:
+                await asyncio.wait_for(self.addresses.resolve(parsed.host, port), seconds)
+            except TimeoutError as error:
+                message = f"the host {parsed.host!r} was not found in {seconds:g} seconds"
+                raise XsiftError("unknown-host", message) from error
 
     async def send(self, subscriber: Any, deliveries: list[StoredDelivery]) -> SendVerdict:
         """Sends the first of the deliveries."""
         url = httpx.URL(subscriber.target["url"])
-        breaker = self._breakers.setdefault(f"{url.scheme}://{url.netloc.decode()}", Breaker())
-        pause = breaker.wait(time.monotonic())
-        if pause:
-            return SendVerdict(
-                0, reason=f"{url.host} has failed {breaker.failures} times in a row", retry_after=pause, counts=False
-            )
-        async with self._limit:
+        place = (subscriber.owner, f"{url.scheme}://{url.netloc.decode()}")
+        if (spared := self._breakers.spares(place)) is not None:
+            return spared
+        async with self._turns.of(subscriber.owner):
+            if (spared := self._breakers.spares(place)) is not None:  # it failed while this one waited for its turn
+                return spared
+            self._breakers.tries(place)
             verdict = await self.send_one(subscriber, deliveries[0])
         if verdict.done or verdict.ends:
-            breaker.succeeded()
+            self._breakers.succeeded(place)
         else:
-            breaker.failed(time.monotonic(), self._settings.breaker_failures, self._settings.breaker_seconds)
-        now = time.monotonic()
-        self._metrics.breakers.set(sum(other.wait(now) > 0 for other in self._breakers.values()))
-        if len(self._breakers) > 10_000:
-            self._breakers = {key: other for key, other in self._breakers.items() if other.failures}
+            self._breakers.failed(place)
         return verdict
 
     async def send_one(self, subscriber: Any, delivery: StoredDelivery) -> SendVerdict:
