@@ -161,6 +161,7 @@ def test_json_lines(tmp_path: Path) -> None:
     assert pairs(found) == [("a", "//a"), ("7", "//b"), ("z", "//z")]
     assert found.table["ordered"].to_pylist() == [False, True, False]
     assert [int(error.place.rpartition(":")[2]) for error in found.errors] == [3, 4, 5, 6, 7, 8, 10]
+    assert [error.message for error in found.errors[:2]] == ["it has no xpath; it has 'id'", "its id is null"]
     assert found.rows == 10
 
 

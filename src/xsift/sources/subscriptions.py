@@ -393,14 +393,16 @@ def _take_lines(builder: _Builder, pieces: Iterator[bytes | str]) -> None:
 def _take_object(builder: _Builder, line: int, value: dict[str, Any]) -> None:
     names = list(value)
     try:
-        row = FileColumns(names, our_columns(names, "it")).taken(list(value.values()), builder.all_columns)
+        columns = FileColumns(names, our_columns(names, "it"))
     except SubscriptionError as error:
         builder.refuse(line, error)
         return
+    row = columns.taken(list(value.values()), builder.all_columns)
     if row["id"] is None or row["xpath"] is None:
         missing = "id" if row["id"] is None else "xpath"
         there = ", ".join(map(repr, value)) or "nothing"
-        builder.refuse(line, SubscriptionError("missing-value", f"it has no {missing}; it has {there[:200]}"))
+        reason = f"its {missing} is null" if missing in columns.ours else f"it has no {missing}; it has {there[:200]}"
+        builder.refuse(line, SubscriptionError("missing-value", reason))
         return
     builder.add(line, **row)
 
