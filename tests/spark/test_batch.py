@@ -11,6 +11,7 @@ import pytest
 
 import xsift
 from tests.spark.data import expected, interests, news
+from xsift.matching import Limits
 from xsift.spark import batch, compile_subscriptions, match_documents, match_schema
 from xsift.spark.batch import _sample, _tasks
 from xsift.spark.columns import Columns
@@ -351,3 +352,13 @@ def test_a_sample_is_as_large_as_the_driver_can_have(spark: SparkSession, monkey
     monkeypatch.setattr(batch, "SAMPLE_BYTES", 200)
     assert _sample(frame, columns).to_pylist() == ["<a/>" * 5] * 10
     assert not len(_sample(frame.limit(0), columns))
+
+
+def test_what_only_one_shard_finds_too_large_is_told(spark: SparkSession) -> None:
+    documents = spark.createDataFrame([("<a>" + "y" * 99 + "</a>",), ("<a>",)], "xml string")
+    rows = pa.table({"id": ["a", "x"], "xpath": ["//a", "//a[contains(., 'x')]"]})
+    limits = Limits(text_bytes=20)
+    for kind, wanted in (("matches", [None]), ("rows", ["a", None]), ("nodes", ["a", None])):
+        found = match_documents(documents, subscriptions=rows, shards=2, kind=kind, limits=limits).collect()  # type: ignore[arg-type]
+        assert [row.error.code for row in found if row.error].count("text-too-long") == 1
+        assert len(found) == len(wanted) + 1

@@ -35,6 +35,7 @@ __all__ = ["match_on_shards"]
 HOME = -1  # the number of the shard of rows that only carry the other columns
 KEY_BYTES = 16
 NO_DOCUMENT = b""  # the key of a null
+OF_SOME_SHARDS = pa.array(["text-too-long", "text-amplification"])  # errors that depend on what a shard asks for
 TRAVELLING = (
     StructField("target", IntegerType()),
     StructField("shard", IntegerType()),
@@ -207,8 +208,9 @@ class OnShards:
         label = ["label"] if task.label else []
         wanted = ["key", "shard", "home", "xml", *label] if merged else ["first", "home", "xml", *label]
         for found in task(iter([rows.select(wanted)])):
-            if not merged:  # a broken document is told once
-                told = pc.or_(pc.is_valid(found["subscription"]), found["first"])
+            if not merged:  # a broken document is told once, unless only some shards find it too large
+                some = pc.is_in(pc.struct_field(found["error"], "code"), value_set=OF_SOME_SHARDS)
+                told = pc.or_(pc.or_(pc.is_valid(found["subscription"]), found["first"]), some)
                 found = found.filter(told) if not pc.all(told).as_py() else found
             yield found.select([name for name in found.schema.names if name not in ("first", "label")])
 
