@@ -216,6 +216,18 @@ def test_retry_after_is_honoured(client: xsift.Client, receiver: Receiver) -> No
     assert time.monotonic() - started > 0.9
 
 
+def test_what_is_dropped_while_a_webhook_is_waited_for_is_not_sent(client: xsift.Client, receiver: Receiver) -> None:
+    receiver.answer, receiver.retry_after = 503, "3"
+    subscribe(client, receiver, backlog=5)
+    wanted = publish(client, 1)
+    until(lambda: receiver.bodies)
+    wanted += publish(client, 19, 1)
+    until(lambda: client.get_subscriber("hook")["dropped"] == 15)
+    receiver.answer = 204
+    until(lambda: client.get_subscriber("hook")["waiting"] == 0)
+    assert labels(receiver.accepted) == wanted[15:]
+
+
 @pytest.mark.parametrize(
     "url",
     [

@@ -215,7 +215,9 @@ class Couriers:
                 if verdict.reason and pending:
                     attempts, retry_at = await self._failed(row, sender, pending[0], attempts, verdict)
                     if not attempts and verdict.counts:  # it was buried
-                        sent = noted = pending.pop(0).place
+                        sent = noted = pending[0].place
+                    # It may wait for an hour: it keeps no documents meanwhile, and what is dropped is not sent.
+                    pending, reader.place = [], sent
         finally:
             if sent > noted:  # also when the server stops: what was sent is not sent again
                 await asyncio.shield(self._acknowledge(row.number, sent))
@@ -227,7 +229,7 @@ class Couriers:
         if verdict.counts:
             attempts += 1
         extra = {"subscriber": row.id, "place": delivery.place, "attempt": attempts, "reason": verdict.reason}
-        if verdict.hopeless or attempts >= self._settings.attempts:
+        if verdict.hopeless or (verdict.counts and attempts >= self._settings.attempts):
             log.warning("a delivery was given up", extra=extra)
             self._metrics.dead.labels(sender.kind).inc()
             await self._persist(lambda connection: store.bury(connection, delivery, attempts, verdict.reason))

@@ -2,8 +2,8 @@
 
 `webhook-id` is the id of the delivery and stays the same however often it is sent; `webhook-signature` is an HMAC
 over id, timestamp and body. 2xx is received; 410 ends it; everything else, redirects too, is a failure and is
-tried again later. A host that keeps failing an owner is left alone for a while, whichever subscriber it fails for; what
-other owners send to it goes on.
+tried again later. A host that keeps failing an owner is left alone for a while, whichever subscriber it fails for;
+what other owners send to it goes on.
 """
 
 from __future__ import annotations

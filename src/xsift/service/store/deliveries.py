@@ -37,7 +37,9 @@ __all__ = [
 ]
 
 CHUNK = 500
-PAGE_BYTES = 8 << 20  # that are read of deliveries at a time, or one that is larger
+PAGE_BYTES = (
+    256 << 10
+)  # that are read of deliveries at a time, or one that is larger: thousands of readers have a page
 
 
 @dataclass(slots=True)
