@@ -16,6 +16,7 @@ import xsift
 from xsift.matching import Limits
 from xsift.spark import answers, memory, worker
 from xsift.spark.routing import Part
+from xsift.spark.spread import Spread
 from xsift.spark.worker import Task
 
 
@@ -145,6 +146,17 @@ def test_dead_letters_alone_have_the_xml(files: Files) -> None:
         for row in found:
             assert row["xml"] == (b"<a>" if row["number"] == 1 else None)
         assert {row["number"] for row in found} == ({0, 1, 2} if output == "matches" else {0, 1})
+
+
+def test_nulls_do_not_all_go_to_one_task(files: Files) -> None:
+    """They meet no answers, and where they go does not depend on the rows beside them: tasks are run again."""
+    task = Task((files.part([("a", "//a")]),), "xml", "matches", False, "keep", folder=files)
+    given = documents(*[None] * 50)
+    spread = Spread(task, ("number",), 8, True)
+    whole = pa.Table.from_batches(spread(iter([given])))
+    halves = pa.Table.from_batches(spread(iter([given.slice(25), given.slice(0, 25)])))
+    assert len(set(whole["target"].to_pylist())) > 4
+    assert sorted(whole["key"].to_pylist()) == sorted(halves["key"].to_pylist())
 
 
 def test_an_empty_set_still_sees_broken_documents(files: Files) -> None:

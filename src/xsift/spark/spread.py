@@ -34,7 +34,6 @@ __all__ = ["match_on_shards"]
 
 HOME = -1  # the number of the shard of rows that only carry the other columns
 KEY_BYTES = 16
-NO_DOCUMENT = b""  # the key of a null
 OF_SOME_SHARDS = pa.array(["text-too-long", "text-amplification"])  # errors that depend on what a shard asks for
 TRAVELLING = (
     StructField("target", IntegerType()),
@@ -129,15 +128,17 @@ class Spread:
         shards = np.concatenate([shards, np.full(len(homes), HOME)])
         first = np.concatenate([first, np.ones(len(homes), dtype=bool)])
         sizes = bytes_of_rows(list(batch.columns), batch.num_rows)
-        keys = self._keys(documents)
+        keys = self._keys(batch)
         for begin, end in slices(sizes[places], BATCH_BYTES):
             taken = slice(begin, end)
             yield self._rows(batch, places[taken], shards[taken], first[taken], keys, missing, errors)
 
-    def _keys(self, documents: pa.Array) -> list[bytes]:
+    def _keys(self, batch: pa.RecordBatch) -> list[bytes]:
+        """Of each row that by which its answers come together. A null has none: it goes by its other columns, for
+        all with one key meet in one row."""
         return [
-            blake2b(value.as_buffer(), digest_size=KEY_BYTES).digest() if value.is_valid else NO_DOCUMENT
-            for value in documents
+            blake2b(value.as_buffer(), digest_size=KEY_BYTES).digest() if value.is_valid else _key_of_null(batch, row)
+            for row, value in enumerate(batch[self.task.xml])
         ]
 
     def _rows(
@@ -213,6 +214,11 @@ class OnShards:
                 told = pc.or_(pc.or_(pc.is_valid(found["subscription"]), found["first"]), some)
                 found = found.filter(told) if not pc.all(told).as_py() else found
             yield found.select([name for name in found.schema.names if name not in ("first", "label")])
+
+
+def _key_of_null(batch: pa.RecordBatch, row: int) -> bytes:
+    columns = repr(batch.slice(row, 1).to_pylist()).encode("utf-8", "surrogatepass")
+    return blake2b(columns, digest_size=KEY_BYTES, person=b"null").digest()
 
 
 def _home(rows: pa.RecordBatch, listed: str) -> pa.RecordBatch:
