@@ -86,7 +86,7 @@ def random_document(choose: random.Random) -> str:
         scope = f' xmlns:p="urn:{choose.choice(prefixes)}"' if depth == 0 or choose.random() < 0.1 else ""
         scope += ' xmlns="urn:d"' if choose.random() < 0.1 else ""
         inner = "".join(element(depth + 1) for _ in range(choose.randint(0, 3 if depth < 5 else 0)))
-        text = choose.choice(("", "some text here", "7", "&lt;b>", " \n "))
+        text = choose.choice(("", "some text here", "7", "&lt;b>", " \n ", " 7\n", "\n  some  text ", "\u00a0it's"))
         return f"<{name}{scope}{attributes}>{text}{inner}</{name}>"
 
     return element(0)

@@ -25,6 +25,7 @@ LONGEST_WORD = 30
 LONGEST_PATH = 32  # steps that are still readable
 WORD = re.compile(r"[^\W\d_]{4,}")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
+SPACES = re.compile(r"[ \t\r\n]+")
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 
@@ -113,12 +114,12 @@ class Outline:
         """By the text of an element, or of the first short one inside of it."""
         children = [child for child in self._children(node) if self._tree.kind(child) == "element"]
         if not children:
-            yield from _by_text(f"//{name}", ".", self._tree.value(node).strip(), f"{name} whose text")
+            yield from _by_text(f"//{name}", "", self._tree.value(node), f"{name} whose text")
             return
         for child in children:
-            value = self._tree.value(child).strip()
+            value = self._tree.value(child)
             inner = [node for node in self._children(child) if self._tree.kind(node) == "element"]
-            if not inner and 0 < len(value) <= LONGEST_VALUE:
+            if not inner and 0 < len(_normalized(value)) <= LONGEST_VALUE:
                 child_name = self._name(child, prefixes)
                 yield f"//{name}[{child_name}]", f"every {name} with a {child_name}"
                 yield from _by_text(f"//{name}", child_name, value, f"{name} whose {child_name}")
@@ -222,18 +223,29 @@ class Outline:
         return place, twins
 
 
-def _by_text(start: str, what: str, value: str, says: str) -> Iterator[tuple[str, str]]:
-    """Conditions on a text: a word of it, its number, all of it."""
+def _by_text(start: str, child: str, text: str, says: str) -> Iterator[tuple[str, str]]:
+    """Conditions on the text of an element, or of some child of it: a word of it, its number, all of it."""
+    value, compared = _normalized(text), child or "."
     if not value:
         return
+
+    def where(test: str) -> str:  # a function of `child` would look at the first one alone
+        return f"{start}[{child}[{test}]]" if child else f"{start}[{test}]"
+
     if NUMBER.fullmatch(value) and len(value) < 16:
-        yield f"{start}[{what} >= {value}]", f"every {says} is at least {value}"
+        yield f"{start}[{compared} >= {value}]", f"every {says} is at least {value}"
     else:
         words = [word for word in WORD.findall(value[:1000]) if len(word) <= LONGEST_WORD]
         if words and (longest := max(words, key=len)) != value:
-            yield f"{start}[contains({what}, '{longest}')]", f"every {says} has the word {longest}"
+            yield where(f"contains(., '{longest}')"), f"every {says} has the word {longest}"
     if literal := _literal(value):
-        yield f"{start}[{what} = {literal}]", f"every {says} is just that"
+        same = f"{start}[{compared} = {literal}]" if value == text else where(f"normalize-space() = {literal}")
+        yield same, f"every {says} is just that"
+
+
+def _normalized(text: str) -> str:
+    """What normalize-space() makes of a text."""
+    return SPACES.sub(" ", text).strip(" ")
 
 
 def _literal(value: str) -> str | None:
