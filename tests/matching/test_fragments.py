@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
@@ -10,6 +11,7 @@ import pytest
 from lxml import etree
 
 import xsift
+from xsift.matching.fragments import _lxml_elements
 
 UBL = b"""<?xml version="1.0" encoding="UTF-8"?>
 <Invoice xmlns="urn:invoice" xmlns:cac="urn:aggregate" xmlns:cbc="urn:basic" xml:lang="de" xml:base="http://e.org/i/">
@@ -210,6 +212,13 @@ def test_a_document_with_a_scope_at_every_level() -> None:
     xml = "".join(f"<a xmlns:p{number}='urn:{number}'>" for number in range(300)) + "<b/>" + "</a>" * 300
     (text,) = fragments(xml, "//b")
     assert len(etree.fromstring(text).nsmap) == 300
+
+
+def test_no_file_is_opened_even_if_a_reference_to_one_came_so_far(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("<b>secret</b>")
+    declared = f'<!DOCTYPE a [<!ENTITY here "<b/>"><!ENTITY there SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
+    elements = _lxml_elements(xsift.Document(f"{declared}<a>&here;&there;</a>"))
+    assert [(element.tag, element.text) for element in elements] == [("a", None), ("b", None)]
 
 
 def test_what_explain_says_of_another_namespace() -> None:

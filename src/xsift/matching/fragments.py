@@ -195,7 +195,9 @@ def _lxml_elements(document: Document) -> list[Any]:
 
     text = codecs.decode(memoryview(document.source), document.codec(), "replace").removeprefix("\ufeff")
     text = re.sub(r"^<\?xml[^>]*\?>", "", text)
-    parser = etree.XMLParser(resolve_entities=True, no_network=True, load_dtd=False, huge_tree=True, recover=True)
+    # Of entities it expands those of the document alone: that is its default, and with resolve_entities=True it would
+    # open files, too, if ever there was a reference that the reader let pass.
+    parser = etree.XMLParser(no_network=True, load_dtd=False, huge_tree=True, recover=True)
     root = etree.fromstring(text.encode(), parser)
     if root is None:
         raise SubscriptionError("fragment-failed", "libxml2 does not read this document")
