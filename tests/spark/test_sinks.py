@@ -95,6 +95,20 @@ def test_a_batch_that_comes_again_is_appended_once(spark: SparkSession, tmp_path
     assert len(rows_of(tmp_path / "out")) == 14
 
 
+def test_a_task_has_one_file_open_at_a_time(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever the number of values of the partitions: a process may have a thousand files open."""
+    rows = pa.table({"day": ["a", "a", None, "b", "b", "b"], "number": range(6), "batch_id": [1] * 6})
+    write = delta_sink._Write(str(tmp_path / "files"), (), ("day",), bytes(rows.schema.serialize()))
+    found = []
+    for batch in write(iter(rows.to_batches(max_chunksize=4))):
+        found += batch.select(["rows", "partition"]).to_pylist()
+        assert len(list((tmp_path / "files").iterdir())) == len(found)
+    assert [tuple(row.values()) for row in found] == [(2, '{"day": "a"}'), (1, '{"day": null}'), (3, '{"day": "b"}')]
+    sink = DeltaSink(str(tmp_path / "out"), partition_by=["subscription"], query="q")
+    sink(frame(spark, [(f"s{n % 5}", None, n, None) for n in range(40)]), 0)
+    assert len(DeltaTable(tmp_path / "out").file_uris()) == 5
+
+
 def test_a_driver_that_dies_before_its_commit_leaves_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,10 +17,10 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -86,8 +86,9 @@ class DeltaSink:
         plain = {name: f"c{place}" for place, name in enumerate(schema.names)}  # names that PySpark finds
         rows = matches.toDF(*(plain[name] for name in matches.columns))
         rows = rows.withColumn(plain["batch_id"], sql.lit(batch_id).cast("bigint"))
-        if self.partition_by:
-            rows = rows.repartition(*(plain[name] for name in self.partition_by))
+        if self.partition_by:  # in order, so that a task has one file open at a time
+            by = [plain[name] for name in self.partition_by]
+            rows = rows.repartition(*by).sortWithinPartitions(*by)
         place = location(self.path)
         task = _Write(place, tuple(self.storage_options.items()), tuple(self.partition_by), _as_bytes(schema))
         files = rows.mapInArrow(task, WRITTEN).collect()
@@ -206,28 +207,30 @@ class _Write:
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         kept = pa.schema([column for column in schema if column.name not in self.partition_by])
         files = arrow_filesystem(self.place, dict(self.storage_options))
-        open_files: dict[tuple[str | None, ...], _File] = {}
-        done: list[_File] = []
+        file: _File | None = None
         for batch in batches:
             rows = pa.Table.from_batches([batch]).rename_columns(schema.names).cast(_nullable(schema))
-            for values, part in _by_values(rows, self.partition_by):
-                file = open_files.get(values)
+            for values, part in _runs(rows, self.partition_by):
+                if file is not None and (file.values != values or file.rows >= FILE_ROWS):
+                    yield self._closed(file)
+                    file = None
                 if file is None:
-                    file = open_files[values] = _File(files, values, kept)
+                    file = _File(files, values, kept)
                 file.write(part.select(kept.names))
-                if file.rows >= FILE_ROWS:
-                    done.append(open_files.pop(values))
-        for file in [*done, *open_files.values()]:
-            file.close()
-            partition = json.dumps(dict(zip(self.partition_by, file.values, strict=True)))
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "path": [file.path],
-                    "size_bytes": pa.array([file.size_bytes], pa.int64()),
-                    "rows": pa.array([file.rows], pa.int64()),
-                    "partition": [partition],
-                }
-            )
+        if file is not None:
+            yield self._closed(file)
+
+    def _closed(self, file: _File) -> pa.RecordBatch:
+        file.close()
+        partition = json.dumps(dict(zip(self.partition_by, file.values, strict=True)))
+        return pa.RecordBatch.from_pydict(
+            {
+                "path": [file.path],
+                "size_bytes": pa.array([file.size_bytes], pa.int64()),
+                "rows": pa.array([file.rows], pa.int64()),
+                "partition": [partition],
+            }
+        )
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -255,18 +258,16 @@ class _File:
         self.size_bytes = int(self._files.get_file_info(self.path).size)
 
 
-def _by_values(rows: pa.Table, columns: tuple[str, ...]) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
-    """The rows that share the values of the partitions, with these in the form of Delta Lake's log."""
+def _runs(rows: pa.Table, columns: tuple[str, ...]) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
+    """Rows that follow each other with the same values of the partitions, these in the form of Delta Lake's log."""
     if not columns:
         yield (), rows
         return
-    texts = [_text(rows[column]) for column in columns]
-    for values in sorted(set(zip(*(text.to_pylist() for text in texts), strict=True)), key=str):
-        chosen = None
-        for text, value in zip(texts, values, strict=True):
-            same = text.is_null() if value is None else pc.fill_null(pc.equal(text, value), False)
-            chosen = same if chosen is None else pc.and_(chosen, same)
-        yield values, rows.filter(chosen)
+    begin = 0
+    for values, run in groupby(zip(*(_text(rows[column]).to_pylist() for column in columns), strict=True)):
+        count = sum(1 for _ in run)
+        yield values, rows.slice(begin, count)
+        begin += count
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
