@@ -107,11 +107,13 @@ class Away:
     def __init__(self, *codes: str) -> None:
         self.codes = list(codes)
         self.published: list[str] = []
+        self.keys: list[str] = []
 
     def publish_blocking(self, owner: str, documents: list[Incoming], *, key: str, source: str) -> list[Receipt]:
         if self.codes:
             raise StorageError(self.codes.pop(0), "not now")
         self.published += [document.label for document in documents]
+        self.keys.append(key)
         return [Receipt("1", document.label, []) for document in documents]
 
 
@@ -141,6 +143,25 @@ def test_a_message_waits_for_the_database(cluster: tuple[Any, str]) -> None:
     intake.close()
     with pytest.raises(xsift.XsiftError, match=r"kafka\.options"):
         KafkaIntake(Kafka(servers=servers, options={"no.such": 1}), publisher).start()  # type: ignore[arg-type]
+
+
+class Message:
+    """A message of a topic, as far as it is looked at."""
+
+    def __init__(self, offset: int, milliseconds: int) -> None:
+        self.offset, self.timestamp = (lambda: offset), (lambda: (kafka.TIMESTAMP_CREATE_TIME, milliseconds))
+        self.topic, self.partition = (lambda: "topic"), (lambda: 0)
+        self.key, self.value = (lambda: None), (lambda: b"<a/>")
+
+
+def test_a_message_of_a_topic_that_was_made_anew_is_another(cluster: tuple[Any, str]) -> None:
+    publisher = Away()
+    intake = KafkaIntake(Kafka(servers=cluster[1]), publisher)  # type: ignore[arg-type]
+    for milliseconds in (1000, 1000, 2000):
+        intake._publish(Message(7, milliseconds))
+    first, again, other = publisher.keys
+    assert first == again, "what comes twice is published once"
+    assert other != first, "it was refused: the key was used for another document"
 
 
 def test_a_topic_is_read_and_written(server: RunningServer, cluster: tuple[Any, str]) -> None:

@@ -23,8 +23,6 @@ __all__ = ["FolderIntake"]
 
 log = logging.getLogger("xsift.service.intake")
 
-TOGETHER = 64
-
 
 class FolderIntake:
     """Watches a folder, on a thread of its own."""

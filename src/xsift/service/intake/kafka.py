@@ -1,5 +1,6 @@
 """A Kafka topic: each message is a document. Offsets are committed after the documents are durable, and the topic,
-partition and offset of a message are its idempotency key, so that a message that comes twice is published once.
+partition, offset and time of a message are its idempotency key, so that a message that comes twice is published once;
+in a topic that was made anew others have its offset, and another time.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class KafkaIntake:
                 receipts = self._publisher.publish_blocking(
                     self._settings.owner,
                     [Incoming(message.value() or b"", label)],
-                    key=f"kafka:{where}",
+                    key=f"kafka:{where}:{message.timestamp()[1]}",
                     source="kafka",
                 )
                 if receipts[0].error is not None:

@@ -37,9 +37,7 @@ __all__ = [
 ]
 
 CHUNK = 500
-PAGE_BYTES = (
-    256 << 10
-)  # that are read of deliveries at a time, or one that is larger: thousands of readers have a page
+PAGE_BYTES = 256 << 10  # that are read of deliveries at a time, or one that is larger: each reader may have them
 
 
 @dataclass(slots=True)
