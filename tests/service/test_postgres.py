@@ -223,6 +223,26 @@ def test_whichever_server_is_told_of_another_webhook_it_is_called(two: list[Runn
         receiver.close()
 
 
+def test_a_server_whose_number_was_taken_makes_no_numbers_of_another(
+    cluster: Cluster, two: list[RunningServer]
+) -> None:
+    """It was away for longer than its lease, and one that started meanwhile has its number."""
+    client = two[0].client(owner="number")
+
+    def number() -> int:
+        return int(client.publish("<a/>").id, 16) >> 12 & 1023
+
+    lost = number()
+    url = f"postgresql://xsift@127.0.0.1:{cluster.port}/two"
+    with psycopg.connect(url, autocommit=True) as connection:
+        taken = "UPDATE leases SET holder = 'another', until = %s WHERE name = %s"
+        connection.execute(taken, (time.time() + 60, f"server-{lost}"))
+        until(lambda: number() != lost)
+        held = connection.execute("SELECT name FROM leases WHERE until > %s", (time.time(),)).fetchall()
+        assert (f"server-{number()}",) in held
+        connection.execute(taken, (0.0, f"server-{lost}"))
+
+
 def test_an_import_of_many(two: list[RunningServer]) -> None:
     with two[0].client(owner="many", timeout=120) as client:
         assert client.add_many((f"s{n}", f"//a[@n={n}]") for n in range(5000)) == []

@@ -14,6 +14,7 @@ from xsift.service.metrics import Metrics
 from xsift.service.settings import Keeping
 from xsift.service.store import deliveries, leases
 from xsift.service.store.database import LARGE_LOG, Database
+from xsift.service.store.numbers import MOST_SERVERS, Numbers
 from xsift.service.store.schema import documents
 from xsift.service.store.writer import Writer
 
@@ -35,19 +36,25 @@ class Janitor:
     """Goes round once a second."""
 
     def __init__(
-        self, database: Database, reads: Reads, writer: Writer, metrics: Metrics, settings: Keeping, server: str
+        self,
+        database: Database,
+        reads: Reads,
+        writer: Writer,
+        metrics: Metrics,
+        settings: Keeping,
+        numbers: Numbers,
+        server: str,
     ) -> None:
         self._database = database
         self._reads = reads
         self._writer = writer
         self._metrics = metrics
         self._settings = settings
+        self._numbers = numbers
         self._server = server
         self._task: asyncio.Task[None] | None = None
-        self._number = ""
 
-    async def start(self, server_number: int) -> None:
-        self._number = f"server-{server_number}"
+    async def start(self) -> None:
         self._task = asyncio.create_task(self._go_round())
 
     async def close(self) -> None:
@@ -65,11 +72,21 @@ class Janitor:
                 await self._bound_backlogs()
                 await self._checkpoint()
                 if rounds % 3 == 0:
-                    await self._writer.run(lambda connection: leases.take(connection, self._number, self._server))
+                    await self._keep_number()
                 if rounds % LONG_ROUND == 0:
                     await self._clean()
             except Exception as error:
                 log.warning("cleaning failed; it is tried again", extra={"reason": str(error)[:300]})
+
+    async def _keep_number(self) -> None:
+        """Two servers that count with one number make the same ones: who lost his takes another."""
+        number = self._numbers.server
+        kept = await self._writer.run(
+            lambda connection: leases.keep_number(connection, self._server, number, MOST_SERVERS)
+        )
+        if kept != number:
+            self._numbers.move(kept)
+            log.warning("another server has taken this one's number", extra={"number": number, "now": kept})
 
     async def _checkpoint(self) -> None:
         """Empties SQLite's write-ahead log. Beside the writer as far as possible; but it begins anew only when there

@@ -49,7 +49,7 @@ from xsift.service.publishing import Publisher
 from xsift.service.settings import Settings, Tls
 from xsift.service.store import deliveries, keys, leases
 from xsift.service.store.database import Database
-from xsift.service.store.numbers import SERVER_BITS, Numbers
+from xsift.service.store.numbers import MOST_SERVERS, Numbers
 from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.writer import Writer
 from xsift.service.table_sync import SetTable, TableSync
@@ -143,7 +143,13 @@ class Server:
         self.parts = self._make(database)
         self._gate = Gate(settings, self.parts.reads)
         self._janitor = Janitor(
-            database, self.parts.reads, self.parts.writer, self.parts.metrics, settings.keep, self._name
+            database,
+            self.parts.reads,
+            self.parts.writer,
+            self.parts.metrics,
+            settings.keep,
+            self._numbers,
+            self._name,
         )
         self._intakes: list[FolderIntake | KafkaIntake | TableSync] = []
         if settings.folder.path:
@@ -168,15 +174,14 @@ class Server:
         )
         live_set.observe = metrics.swap_seconds.observe
         writer.start()
-        number = writer.run_blocking(lambda connection: leases.take_number(connection, self._name, 1 << SERVER_BITS))
-        self._server_number = number
-        last = writer.run_blocking(deliveries.last_document)
+        number = writer.run_blocking(lambda connection: leases.take_number(connection, self._name, MOST_SERVERS))
+        self._numbers = Numbers(number, writer.run_blocking(deliveries.last_document))
         outbox = Outbox(reads, alone=database.is_sqlite)
         activity = Activity()
         publisher = Publisher(
             live_set,
             writer,
-            Numbers(number, last),
+            self._numbers,
             metrics,
             settings.matching,
             activity,
@@ -293,7 +298,7 @@ class Server:
             parts.publisher.start()
             await parts.outbox.start()
             await parts.couriers.start()
-            await self._janitor.start(self._server_number)
+            await self._janitor.start()
             parts.history.start()
             for intake in self._intakes:
                 intake.start()

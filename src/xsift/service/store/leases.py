@@ -41,6 +41,12 @@ def take_number(connection: Connection, holder: str, most: int) -> int:
     raise RuntimeError("there are more servers than numbers for them")
 
 
+def keep_number(connection: Connection, holder: str, number: int, most: int) -> int:
+    """Renews the lease of a number. If another server took it, because this one did not renew it in time, then a
+    number that is free."""
+    return number if take(connection, f"server-{number}", holder) else take_number(connection, holder, most)
+
+
 def release_all(connection: Connection, holder: str) -> None:
     """Gives back what a server holds."""
     connection.execute(update(table).where(table.c.holder == holder).values(until=0.0))

@@ -10,10 +10,19 @@ import time
 
 from xsift.errors import XsiftError
 
-__all__ = ["MOST_AT_ONCE", "Numbers", "delivery_id", "document_id", "parse_delivery_id", "parse_document_id"]
+__all__ = [
+    "MOST_AT_ONCE",
+    "MOST_SERVERS",
+    "Numbers",
+    "delivery_id",
+    "document_id",
+    "parse_delivery_id",
+    "parse_document_id",
+]
 
 EPOCH = 1_577_836_800_000
 SERVER_BITS, COUNT_BITS = 10, 12
+MOST_SERVERS = 1 << SERVER_BITS
 MOST_AT_ONCE = 1 << COUNT_BITS
 
 
@@ -21,11 +30,16 @@ class Numbers:
     """Makes numbers of documents, for one server: larger ones than `last`."""
 
     def __init__(self, server: int, last: int = 0) -> None:
-        if not 0 <= server < 1 << SERVER_BITS:
-            raise ValueError(f"server is {server}; from 0 to {(1 << SERVER_BITS) - 1}")
-        self._server = server << COUNT_BITS
-        self._millisecond, self._count = last >> (SERVER_BITS + COUNT_BITS), MOST_AT_ONCE
         self._lock = threading.Lock()
+        self._millisecond = last >> (SERVER_BITS + COUNT_BITS)
+        self.move(server)
+
+    def move(self, server: int) -> None:
+        """From now on they are those of another server, and larger than all before."""
+        if not 0 <= server < MOST_SERVERS:
+            raise ValueError(f"server is {server}; from 0 to {MOST_SERVERS - 1}")
+        with self._lock:
+            self.server, self._count = server, MOST_AT_ONCE
 
     def take(self, number: int = 1) -> int:
         """The first of `number` consecutive numbers."""
@@ -38,7 +52,7 @@ class Numbers:
                 self._millisecond, self._count = now, 0
             if self._count + number > MOST_AT_ONCE:
                 self._millisecond, self._count = self._millisecond + 1, 0
-            first = self._millisecond << (SERVER_BITS + COUNT_BITS) | self._server | self._count
+            first = (self._millisecond << SERVER_BITS | self.server) << COUNT_BITS | self._count
             self._count += number
             return first
 
