@@ -193,6 +193,9 @@ def test_a_table_wherever_a_file_is_taken(table: str, tmp_path: Path, capsys: Ca
     assert main(["match", "-s", f"{table}@9", str(document)]) == 2
     assert main(["match", "-s", str(tmp_path), str(document)]) == 4
     capsys.readouterr()
+    for name in ("alrets", "alrets@1"):
+        assert main(["match", "-s", str(tmp_path / name), str(document)]) == 4
+        assert f"there is no file and no table {tmp_path / name}" in capsys.readouterr().err
     assert main(["check", f"{table}@1"]) == 0
     assert out(capsys)[0].startswith("2 subscriptions")
     assert main(["explain", "-s", table, "--id", "n", str(document)]) == 0

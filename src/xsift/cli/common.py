@@ -208,6 +208,8 @@ def open_subscriptions(name: str, namespaces: Mapping[str, str]) -> Subscription
     with errors beside them, and the prefixes that all of them may use: those given, and those of the table."""
     table, version = (None, None) if is_subscription_file(name) and os.path.isfile(name) else _table_and_version(name)
     if table is None:
+        if not is_subscription_file(name) and not os.path.exists(name):
+            raise SubscriptionError("unreadable-file", f"there is no file and no table {name}", hint="see --help")
         return read_subscriptions(name, namespaces=namespaces)
     rows = table.as_of(version).select(["id", "xpath", "ordered", "namespaces"])
     return SubscriptionFile(name, rows, namespaces=combined(namespaces, table.namespaces))
