@@ -151,8 +151,3 @@ class Asked:
     @staticmethod
     def _is(element: etree._Element, name: str) -> bool:
         return name in ("*", element.tag)
-
-
-def holding_now(spec: Spec, document: bytes | str, name: str = "*") -> list[bool]:
-    """For each element, whether one condition holds, by the reader."""
-    return [bool(held) for held in Asked().add(name, spec).holding(document)]

@@ -210,7 +210,7 @@ def _with_number(saved: Arrays, name: str, place: int, value: int) -> Arrays:
     return {**saved, name: changed}
 
 
-PARENT, CHILDREN, FLAGS = 0, 6, 7  # of a state, in numbers
+CHILDREN, FLAGS = 6, 7  # of a state, in numbers
 OTHER, MORE = 1, 3  # of a node
 
 
