@@ -140,8 +140,8 @@ class Matcher:
         """A Match for each document, in their order. A broken document, or one that cannot be opened, is the error
         of its Match, and the rest goes on. A DocumentError among the documents stands for one that was not opened.
 
-        Documents are taken some at a time, mostly 16 or more: where each has to be waited for, use `match`. If their source
-        raises an error, it is raised after the results of what came before it.
+        Documents are taken some at a time, mostly 16 or more: where each has to be waited for, use `match`. If their
+        source raises an error, it is raised after the results of what came before it.
         """
         return self._match_all(one_by_one(documents), thread_count(threads))
 
