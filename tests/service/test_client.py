@@ -157,6 +157,26 @@ def test_documents_are_called_as_they_are(client: xsift.Client, tmp_path: Path) 
     ]
 
 
+def test_a_client_may_have_any_number_of_streams() -> None:
+    number = 120  # more than httpx has connections, unless it is told
+    event = b'id: 1-1\nevent: match\ndata: {"id":"1-1","subscriber":"s","document":{},"matches":[]}\n\n'
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + event)
+
+    async def listen() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        async with server, xsift.AsyncClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+            streams = [client.events("s") for _ in range(number)]
+            async with asyncio.timeout(20):
+                assert len(await asyncio.gather(*(anext(stream) for stream in streams))) == number
+            for stream in streams:
+                await stream.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(listen())
+
+
 def test_a_poll_may_wait_for_longer_than_other_requests(server: RunningServer, owner: str) -> None:
     with xsift.Client(server.url, owner=owner, timeout=1.0) as client:
         client.put_subscriber("s", kind="pull")

@@ -111,9 +111,10 @@ def test_after_the_last_attempt_it_is_a_dead_letter_that_can_be_replayed(
     [dead] = until(lambda: client.dead_letters(subscriber="hook"))
     assert (dead["attempts"], dead["delivery"]["document"]["label"]) == (4, "0")
     assert "503" in dead["reason"]
-    receiver.answer = 500
+    receiver.answer, sent = 500, len(receiver.bodies)
     with pytest.raises(xsift.ServiceError) as raised:
         client.replay(dead["id"])
+    assert len(receiver.bodies) == sent + 1, "it is sent once"
     assert (raised.value.status, raised.value.code) == (502, "not-received")
     assert len(client.dead_letters(subscriber="hook")) == 1
     receiver.answer = 204

@@ -45,6 +45,8 @@ Deliver = Literal["ids", "document", "fragments"]
 
 ATTEMPTS = 5
 AWAY = (502, 503, 504)  # worth another try
+NOT_DONE = 503  # of these what says that nothing was done
+LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)  # each stream of events has a connection
 STREAM_SECONDS = 60.0  # a stream that is silent so long is dead: the server says something every 15 seconds
 
 
@@ -298,6 +300,12 @@ def _delay(attempt: int, response: httpx.Response | None) -> float:
     return min(5.0, 0.1 * 2.0**attempt) * random.uniform(0.5, 1.0)
 
 
+def _again(call: _Call[Any], status: int, attempt: int) -> bool:
+    """Whether a request that was answered like this is made again."""
+    away = status in AWAY if call.repeatable else status == NOT_DONE
+    return away and attempt < ATTEMPTS - 1
+
+
 class _EventReader:
     """Puts server-sent events together from the bytes of a stream.
 
@@ -369,7 +377,9 @@ class Client:
         timeout: float = 30.0,
     ) -> None:
         self._calls = _Calls(url, key, owner, timeout)
-        self._http = httpx.Client(base_url=self._calls.url, headers=self._calls.headers, timeout=timeout)
+        self._http = httpx.Client(
+            base_url=self._calls.url, headers=self._calls.headers, timeout=timeout, limits=LIMITS
+        )
 
     def __enter__(self) -> Client:
         return self
@@ -396,7 +406,7 @@ class Client:
             except httpx.TransportError as error:
                 if attempt == ATTEMPTS - 1 or not call.repeatable:
                     raise ServiceError("no-answer", f"{self._calls.url} does not answer: {error}") from error
-            if response is not None and (response.status_code not in AWAY or attempt == ATTEMPTS - 1):
+            if response is not None and not _again(call, response.status_code, attempt):
                 break
             time.sleep(_delay(attempt, response))
         assert response is not None
@@ -580,7 +590,9 @@ class AsyncClient:
         timeout: float = 30.0,
     ) -> None:
         self._calls = _Calls(url, key, owner, timeout)
-        self._http = httpx.AsyncClient(base_url=self._calls.url, headers=self._calls.headers, timeout=timeout)
+        self._http = httpx.AsyncClient(
+            base_url=self._calls.url, headers=self._calls.headers, timeout=timeout, limits=LIMITS
+        )
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -609,7 +621,7 @@ class AsyncClient:
             except httpx.TransportError as error:
                 if attempt == ATTEMPTS - 1 or not call.repeatable:
                     raise ServiceError("no-answer", f"{self._calls.url} does not answer: {error}") from error
-            if response is not None and (response.status_code not in AWAY or attempt == ATTEMPTS - 1):
+            if response is not None and not _again(call, response.status_code, attempt):
                 break
             await asyncio.sleep(_delay(attempt, response))
         assert response is not None
