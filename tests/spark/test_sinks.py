@@ -159,6 +159,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_done(spark: SparkSess
     inbox.put([b"<a/>", b"<a>"])
     out = str(tmp_path / "out")
     settings: dict[str, Any] = {"subscriptions": made, "checkpoint": str(tmp_path / "checkpoint"), "trigger": NOW}
+    table = SubscriptionTable.create(tmp_path / "table")
     numbered = inbox.stream().withColumnRenamed("number", "batch_id")
     owned = inbox.stream().withColumnRenamed("number", "subscriber")
     refused: list[tuple[dict[str, Any], str]] = [
@@ -171,6 +172,10 @@ def test_what_cannot_be_written_is_said_before_anything_is_done(spark: SparkSess
         ({"sink": out, "documents": numbered}, "a column 'batch_id'"),
         ({"sink": DeltaSink(out), "documents": numbered}, "a column 'batch_id'"),
         ({"sink": FolderSink(out), "documents": owned, "kind": "rows"}, "a column 'subscriber'"),
+        ({"sink": out, "dead_letters": f"{out}/"}, "written to one place"),
+        ({"sink": DeltaSink(out), "dead_letters": f"{out}/broken"}, "dead_letters= lies in the table of sink="),
+        ({"sink": DeltaSink(out), "checkpoint": out}, "checkpoint= lies in the table of sink="),
+        ({"sink": out, "subscriptions": table, "checkpoint": f"{table.path}/state"}, "table of subscriptions="),
     ]
     for options, message in refused:
         documents = options.pop("documents", inbox.stream())

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +32,7 @@ from xsift.matching import Limits, MatcherOptions, Residuals
 from xsift.spark.batch import choose_batch_size, map_documents, match_with
 from xsift.spark.columns import Columns, Output, quoted
 from xsift.spark.compiled import Errors, SubscriptionSource, compile_subscriptions
+from xsift.spark.delta_sink import DeltaSink
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
 from xsift.spark.notes import RETAINED, Notes, check_output, forget_output, query_id
@@ -108,6 +111,7 @@ def match_stream(
     columns = Columns.of(documents, xml, id, kind=kind, keep_xml=keep_xml or dead, names=names)
     sinks = _sink(sink), _sink(dead_letters)
     _check_sinks(*sinks, columns, keep_xml)
+    _check_places(*sinks, checkpoint, subscriptions)
     arrived = _arrival(documents, arrived)
     settings: dict[str, Any] = {
         "xml": columns.xml,
@@ -217,6 +221,27 @@ def _check_sinks(sink: Any, dead_letters: Any, columns: Columns, keep_xml: bool)
         )
     if dead_letters is None and getattr(sink, "matches_only", False):
         logger.warning("%s leaves out broken documents: dead_letters= keeps them", type(sink).__name__)
+
+
+def _check_places(sink: Any, dead_letters: Any, checkpoint: str, subscriptions: Any) -> None:
+    """Raises an error if what one writes would be lost in a place of another."""
+    given = {"sink": sink, "dead_letters": dead_letters, "subscriptions": subscriptions}
+    paths = {name: getattr(it, "path", None) for name, it in given.items()}
+    places = {name: location(path) for name, path in paths.items() if isinstance(path, str | os.PathLike)}
+    places["checkpoint"] = location(checkpoint)
+    if "sink" in places and places["sink"] == places.get("dead_letters"):
+        raise XsiftError(
+            "wrong-place", "matches and dead letters would be written to one place", hint="give another dead_letters="
+        )
+    tables = [name for name, it in given.items() if isinstance(it, DeltaSink | SubscriptionTable)]
+    for table, name in itertools.product(tables, places):
+        inside = f"{places[name]}/".removeprefix(f"{places[table]}/")
+        if name != table and inside != f"{places[name]}/" and not inside.startswith(("_", ".")):
+            raise XsiftError(
+                "wrong-place",
+                f"{name}= lies in the table of {table}=, whose upkeep deletes what is no part of it",
+                hint="choose a place beside it",
+            )
 
 
 @dataclasses.dataclass(frozen=True)
