@@ -433,6 +433,26 @@ def test_a_table_of_before_is_converted(tmp_path: Path) -> None:
     assert listed(again, 1) == [("a", "//a", False), ("b", "//n:b", False)]
 
 
+@pytest.mark.parametrize("call", ["rename", "unlink"])
+def test_a_conversion_that_is_killed_comes_again(tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "table"
+    folder.mkdir()
+    old_version(folder, 1, [("a", "//a")])
+    done = getattr(Path, call)
+
+    def killed(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.suffix != ".parquet" or call == "unlink":
+            raise KeyboardInterrupt
+        return done(path, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, call, killed)
+        with pytest.raises(KeyboardInterrupt):
+            SubscriptionTable(folder)
+    assert is_table(folder)
+    assert listed(SubscriptionTable(folder)) == [("a", "//a", False)]
+
+
 def test_arrow_reads_without_python(place: Place) -> None:
     """Arrow's threads outlive a read. One that lets go of a Python object while the interpreter ends aborts it:
     `xsift subscriptions add` did its work and died with `terminate called`, once in ten times on a busy machine."""

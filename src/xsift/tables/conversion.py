@@ -33,9 +33,8 @@ def old_files(folder: str) -> list[Path]:
     if os.path.isdir(os.path.join(folder, DELTA_LOG)):
         return []
     files = sorted(path for path in Path(folder).glob("*.parquet") if not path.name.startswith(("_", ".")))
-    if not files or not set(pyarrow.parquet.read_schema(files[0]).names) >= OLD_COLUMNS:
-        return []
-    return files
+    # Files of the new format may be among them, from a conversion that was killed.
+    return [path for path in files if set(pyarrow.parquet.read_schema(path).names) >= OLD_COLUMNS]
 
 
 def convert_old_table(folder: str) -> None:
