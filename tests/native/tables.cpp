@@ -1,9 +1,12 @@
 // Names that fall into one place of an unsalted table are spread in a salted one. Prints how many places they take in each.
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include "bytes_table.hpp"
 #include "flat_map.hpp"
@@ -43,6 +46,48 @@ int check_arrays() {
     copy.restore(Bytes{nullptr, 0, nullptr});
     copy.push_back(1);
     return copy.size() == 1 && copy[0] == 1 ? 0 : 28;
+}
+
+// Adds to a table until there is no memory for more.
+template <class Add>
+bool runs_out(Add&& add) {
+    struct rlimit usual, none;
+    getrlimit(RLIMIT_AS, &usual);
+    none = usual;
+    none.rlim_cur = 1 << 16;
+    setrlimit(RLIMIT_AS, &none);
+    bool failed = false;
+    try {
+        for (int i = 0; i < 1 << 20; ++i) add();
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    }
+    setrlimit(RLIMIT_AS, &usual);
+    return failed;
+}
+
+// A table that could not grow holds what it held, and can be used.
+int check_memory() {
+    FlatMap<int32_t> map;
+    int32_t number = 0;
+    const auto put = [&] {
+        map.put(uint64_t(number), number);
+        ++number;
+    };
+    while (number < 200'000) put();
+    if (!runs_out(put)) return 30;
+    for (int32_t i = 0; i < number; ++i)
+        if (map.get(uint64_t(i), -1) != i) return 31;
+    BytesTable table;
+    table.add("abc", 3);
+    const auto add = [&] {
+        const std::string text = std::to_string(100'000 + table.size());
+        table.add(text.data(), text.size());
+    };
+    while (table.size() < 1 << 16) add();  // where numbers take more memory, and what they are about does not
+    if (!runs_out(add)) return 32;
+    const int32_t last = table.add("another", 7);
+    return std::string(table.data_of(last), table.length_of(last)) == "another" ? 0 : 33;
 }
 
 int main() {
@@ -93,5 +138,6 @@ int main() {
     const Bytes other = backwards.saved();
     if (other.size != saved.size || std::memcmp(other.data, saved.data, saved.size)) return 8;
     if (const int wrong = check_arrays()) return wrong;
+    if (const int wrong = check_memory()) return wrong;
     std::printf("%zu %zu %zu %zu\n", plain.size(), salted.size(), plain_keys.size(), salted_keys.size());
 }

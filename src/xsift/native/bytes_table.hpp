@@ -128,6 +128,7 @@ class BytesTable {
         const uint64_t hash = hash_of(data, length);
         const size_t i = locate(data, length, hash);
         if (slots[i]) return number_of(slots[i]);
+        blob.resize(size_t(begin_of(size())));  // what one left there for which memory ran out
         blob.append(data, length);
         ends.push_back(static_cast<int64_t>(blob.size()));
         *slots.edit(i) = slot_of(hash, ends.size() - 1);

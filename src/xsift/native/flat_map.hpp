@@ -48,9 +48,9 @@ class FlatMap {
 
     void rehash(size_t capacity) {
         Array<Slot> old;
+        old.assign(capacity, Slot{EMPTY, Value()});  // where there is no memory for it, all stays as it is
         old.swap(slots);
         salt = process_salt();
-        slots.assign(capacity, Slot{EMPTY, Value()});
         for (const Slot& slot : old)
             if (slot.key != EMPTY) *slots.edit(locate(slot.key)) = slot;
     }
