@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pytest
 
@@ -18,6 +21,7 @@ from xsift.engines.sift.engine import Sift
 from xsift.errors import EngineError
 from xsift.workload import DocumentGenerator, DocumentParameters, SubscriptionGenerator, SubscriptionParameters
 from xsift.xpath import Pattern, Symbols, patterns
+from xsift.xpath.pattern import from_key
 
 Arrays = dict[str, npt.NDArray[Any]]
 CACHES = [0, 3000, 20_000, 1 << 27]
@@ -131,6 +135,11 @@ def test_deep_recursion_with_branches_is_exact_and_forgets() -> None:
         assert engine.match(element.document(symbols)).tolist() == expected
 
 
+def known(symbols: Symbols) -> Arrays:
+    """What a restored index is told beside itself."""
+    return {"symbols": np.array([len(symbols)])}
+
+
 def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
     rng = random.Random(7)
     symbols = Symbols()
@@ -146,7 +155,7 @@ def test_a_restored_index_answers_alike_and_can_be_changed() -> None:
     restored = Sift()
     saved = engine.saved()
     assert saved is not None
-    restored.restore(saved)
+    restored.restore({**saved, **known(symbols)})
     assert len(restored) == len(kept)
     for round_number in range(30):
         if round_number == 15:  # the arrays of a restored index belong to the file: a change must copy them
@@ -177,7 +186,7 @@ def test_counts_of_a_restored_index_are_not_relied_on() -> None:
     assert counts[nodes] == 5
     counts[nodes] = 1 << 40
     restored = Sift()
-    restored.restore({**saved, "sift.counts": counts})
+    restored.restore({**saved, **known(symbols), "sift.counts": counts})
     document = Element("a", children=[Element("b"), Element("c2")]).document(symbols)
     for _ in range(20):
         assert restored.match(document).tolist() == [2]
@@ -197,7 +206,7 @@ def test_a_restored_node_has_branches_of_its_own_scope_alone() -> None:
     assert len(edges) == 4
     edges[0] = edges[3]
     with pytest.raises(ValueError, match="leads outside"):
-        Sift().restore({**saved, "sift.edge_pool": pool})
+        Sift().restore({**saved, **known(symbols), "sift.edge_pool": pool})
 
 
 def _other_state(saved: Arrays, state: int, field: int, value: int) -> Arrays:
@@ -210,7 +219,7 @@ def _with_number(saved: Arrays, name: str, place: int, value: int) -> Arrays:
     return {**saved, name: changed}
 
 
-CHILDREN, FLAGS = 6, 7  # of a state, in numbers
+SYMBOL, CHILDREN, FLAGS = 1, 6, 7  # of a state, in numbers
 OTHER, MORE = 1, 3  # of a node
 
 
@@ -233,9 +242,40 @@ def test_a_restored_index_leads_nowhere_that_is_not_there(change: tuple[str, Cal
     engine.remove(keys[1])
     saved = engine.saved()
     assert saved is not None
-    Sift().restore(saved)
+    Sift().restore({**saved, **known(symbols)})
     with pytest.raises(ValueError, match="leads outside"):
-        Sift().restore(change[1](saved))
+        Sift().restore({**change[1](saved), **known(symbols)})
+
+
+@pytest.mark.parametrize("symbol", [-2_000_000_000, 0, 2**31 - 1])
+def test_a_restored_path_asks_for_names_that_there_are(symbol: int) -> None:
+    """Others would be looked up outside of tables, or have one made that is as long as the greatest of them."""
+    symbols = Symbols()
+    engine = Sift()
+    for pattern in patterns("/a//b", symbols):
+        engine.add(pattern)
+    saved = engine.saved()
+    assert saved is not None
+    keys = saved["sift.transitions"].copy()
+    words, before = keys.view("int32"), symbols.element("b")
+    place = next(at for at in range(0, len(words), 4) if words[at] == before and words[at + 1] >= 0)
+    words[place] = symbol  # of the state that it leads to, too, so that the two agree
+    changed = _other_state({**saved, "sift.transitions": keys}, int(words[place + 2]), SYMBOL, symbol)
+    with pytest.raises(ValueError, match="leads outside"):
+        Sift().restore({**changed, **known(symbols)})
+
+
+@pytest.mark.parametrize(("steps", "is_fine"), [(1000, True), (1600, False)])
+def test_a_restored_path_is_no_longer_than_a_pattern_can_be(steps: int, is_fine: bool) -> None:
+    """Scopes within scopes are climbed by recursion."""
+    symbols = Symbols()
+    engine = Sift()
+    step = struct.pack("<iBH", symbols.element("a"), 1, 1)
+    engine.add(from_key(bytes(1) + step * (steps - 1) + step[:-2] + bytes(2), symbols))
+    saved = engine.saved()
+    assert saved is not None
+    with nullcontext() if is_fine else pytest.raises(ValueError, match="leads outside"):
+        Sift().restore({**saved, **known(symbols)})
 
 
 def novel_documents(symbols: Symbols, number: int) -> list[RecordedEvents]:

@@ -83,7 +83,8 @@ cdef class Engine:
     def restore(self, arrays):
         """Becomes the index that was saved, with the arrays used where they lie. Returns a number that all keys are less than.
 
-        Raises ValueError if a number in the arrays would lead outside of them.
+        `arrays["symbols"]` is not of the index: it has the number that all symbols are less than. Raises ValueError if a
+        number in the arrays would lead outside of them.
         """
         raise NotImplementedError(type(self).__name__)
 

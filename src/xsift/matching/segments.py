@@ -140,6 +140,7 @@ class Segments:
         if not facts["saved"]:
             return self._build(first, end)
         own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{number}.")}
+        own["symbols"] = np.array([len(self._symbols)])
         conditions = ConditionIndex(self._symbols)
         for name, condition in own["conditions"].tolist():
             conditions.add(name, condition)

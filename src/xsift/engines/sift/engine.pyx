@@ -150,7 +150,7 @@ cdef extern from "twig_index.hpp" namespace "xsift::sift" nogil:
         size_t pattern_bytes()
 
 cdef extern from "index_check.hpp" namespace "xsift::sift" nogil:
-    cpp_bool is_fine(const TwigIndex& index) except +
+    cpp_bool is_fine(const TwigIndex& index, int64_t symbols) except +
 
 cdef extern from "run.hpp" namespace "xsift::sift" nogil:
     cdef cppclass Run(Guide):
@@ -316,7 +316,7 @@ cdef class Sift(Engine):
         self.index.free_keys.restore(from_numpy(arrays["sift.free_keys"]))
         (self.index.automaton.free_state, self.index.automaton.state_count, self.index.pattern_count,
          self.index.node_count, self.index.ordered_count) = arrays["sift.counts"].tolist()
-        if not is_fine(self.index):
+        if not is_fine(self.index, arrays["symbols"][0]):
             raise ValueError("its index leads outside")
         self.kept = arrays
         self.version += 1

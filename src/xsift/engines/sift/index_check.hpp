@@ -1,8 +1,9 @@
 // IndexCheck: whether no number of a restored index leads outside of its arrays.
 //
 // A saved index is used where it lies in a file, and whoever writes a file can write anything. So it is looked through
-// once, when it is restored. What must hold beside ranges: the automaton is a tree; paths of a scope accept edges of
-// that scope, all others keys; lists of nodes have an end; nodes look for all of their edges.
+// once, when it is restored. What must hold beside ranges: the automaton is a tree, with paths no longer than those of
+// patterns; paths of a scope accept edges of that scope, all others keys; lists of nodes have an end; nodes look for all of
+// their edges.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace xsift::sift {
 class IndexCheck {
     const TwigIndex& index;
     const Automaton& automaton;
-    const int64_t states, nodes, edges, keys;
+    const int64_t states, nodes, edges, keys, symbols;
     std::vector<uint8_t> is_led_to;    // by state: the one that it has for its parent leads to it; the first one is
     std::vector<int32_t> scope_at;     // by state: the innermost scope that it is in, or NONE
     std::vector<int32_t> scope_of;     // by edge: likewise
@@ -33,7 +34,7 @@ class IndexCheck {
         return is_key(code) ? code < keys : code != NOTHING && within(edge_of_code(code), edges);
     }
 
-    // Whether each state is led to from one other at most, and knows which, and if by `//`.
+    // Whether each state is led to from one other at most, and knows which, and by what.
     bool is_tree() {
         is_led_to.assign(states, 0);
         is_led_to[0] = 1;
@@ -45,7 +46,8 @@ class IndexCheck {
         }
         return automaton.transitions.all([this](uint64_t key, int32_t target) {
             const NfaState& at = automaton.states[target];
-            return at.parent >= 0 && at.parent == int32_t(key >> 32) && at.symbol == int32_t(uint32_t(key)) && !(at.flags & NfaState::LOOPS);
+            return at.parent >= 0 && at.parent == int32_t(key >> 32) && at.symbol == int32_t(uint32_t(key)) &&
+                   (at.symbol == SCOPE || (at.symbol > 0 && at.symbol < symbols)) && !(at.flags & NfaState::LOOPS);
         });
     }
 
@@ -57,10 +59,12 @@ class IndexCheck {
         return to.parent == state && to.symbol == 0 && bool(to.flags & NfaState::LOOPS) == loops;
     }
 
-    // Finds the scopes of states. Those that nothing leads to, or only each other in a circle, are in none.
-    void find_scopes() {
+    // Finds the scopes of states. Those that nothing leads to, or only each other in a circle, are in none. Returns whether no
+    // path is too long: an edge is climbed up state by state, and one scope within another by recursion.
+    bool find_scopes() {
         enum : int32_t { UNSEEN = -2, PENDING = -3, LOST = -4 };
-        std::vector<int32_t> way;
+        std::vector<int32_t> way, length(states, 0);
+        bool are_short = true;
         scope_at.assign(states, UNSEEN);
         for (int32_t first = 0; first < states; ++first) {
             int32_t state = first;
@@ -69,16 +73,21 @@ class IndexCheck {
                 way.push_back(state);
             }
             int32_t scope = state == NONE || scope_at[state] == PENDING ? int32_t(LOST) : scope_at[state];
+            int32_t above = state == NONE ? 0 : length[state];
             for (; !way.empty(); way.pop_back()) {
                 const int32_t at = way.back();
                 if (at == 0) scope = NONE;
                 else if (!is_led_to[at]) scope = LOST;
                 else if (scope != LOST && automaton.states[at].symbol == SCOPE) scope = at;
                 scope_at[at] = scope;
+                length[at] = ++above;
+                are_short &= scope == LOST || above <= MOST_STATES;
             }
         }
         std::replace(scope_at.begin(), scope_at.end(), int32_t(LOST), NONE);
+        return are_short;
     }
+    static constexpr int32_t MOST_STATES = 3000;  // on a path: a pattern has 1,000 nodes, each a `//`, a name and a scope
 
     bool are_states_fine() const {
         std::vector<int32_t> children(states, 0);
@@ -172,17 +181,17 @@ class IndexCheck {
     }
 
    public:
-    explicit IndexCheck(const TwigIndex& index)
-        : index(index), automaton(index.automaton), states(int64_t(automaton.states.size())),
-          nodes(int64_t(index.nodes.size())), edges(int64_t(index.edges.size())), keys(int64_t(index.pattern_node.size())) {}
+    // All symbols are less than a number.
+    IndexCheck(const TwigIndex& index, int64_t symbols)
+        : index(index), automaton(index.automaton), states(int64_t(automaton.states.size())), nodes(int64_t(index.nodes.size())),
+          edges(int64_t(index.edges.size())), keys(int64_t(index.pattern_node.size())), symbols(symbols) {}
 
     bool is_fine() {
-        if (states == 0 || !are_lists_fine() || !is_tree()) return false;
-        find_scopes();
-        return are_states_fine() && are_nodes_fine() && are_edges_fine() && are_scopes_fine();
+        return states != 0 && are_lists_fine() && is_tree() && find_scopes() && are_states_fine() && are_nodes_fine() &&
+               are_edges_fine() && are_scopes_fine();
     }
 };
 
-inline bool is_fine(const TwigIndex& index) { return IndexCheck(index).is_fine(); }
+inline bool is_fine(const TwigIndex& index, int64_t symbols) { return IndexCheck(index, symbols).is_fine(); }
 
 }  // namespace xsift::sift
