@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import resource
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -276,6 +280,42 @@ def test_a_restored_path_is_no_longer_than_a_pattern_can_be(steps: int, is_fine:
     assert saved is not None
     with nullcontext() if is_fine else pytest.raises(ValueError, match="leads outside"):
         Sift().restore({**saved, **known(symbols)})
+
+
+def answers_after_memory_ran_out(remember: str) -> int:
+    """Matches documents, some without memory for what they lead to. Returns for how many there was not enough."""
+    rng = random.Random(1)
+    symbols = Symbols()
+    asked = {random_twig(rng, "abcdefgh", depth=5).pattern(symbols) for _ in range(1500)}
+    documents = [random_element(rng, "abcdefgh", size=300, deep=0.6).document(symbols) for _ in range(30)]
+    sound, engine = Sift(), Sift(remember=remember)
+    for pattern in asked:
+        assert sound.add(pattern) == engine.add(pattern)
+    expected = [sound.match(document).tolist() for document in documents]
+    usual = resource.getrlimit(resource.RLIMIT_AS)
+    failed = 0
+    for number in range(60):
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 20, usual[1]))  # less than there is: nothing more is to be had
+        try:
+            engine.match(documents[number % 30])
+        except MemoryError:
+            failed += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, usual)
+        other = rng.randrange(30)
+        assert engine.match(documents[other]).tolist() == expected[other]
+    return failed
+
+
+@pytest.mark.skipif(
+    "asan" in os.environ.get("LD_PRELOAD", ""), reason="the address sanitizer has its own limit on memory"
+)
+@pytest.mark.parametrize("remember", ["always", "never"])
+def test_what_was_left_half_made_when_memory_ran_out_is_made_anew(remember: str) -> None:
+    command = f"from {__name__} import answers_after_memory_ran_out as run; print(run({remember!r}))"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) > 0
 
 
 def novel_documents(symbols: Symbols, number: int) -> list[RecordedEvents]:

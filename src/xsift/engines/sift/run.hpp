@@ -45,6 +45,7 @@ class Run : public Guide {
     int64_t codes_taken = 0;
     bool decided = false;              // nothing that follows in the document matters
     bool unfinished = false;           // a document was begun and its matches were not collected: it broke off
+    bool is_whole = true;              // else memory ran out in the middle of something, which may be half made
 
    public:
     int64_t plain_documents = 0;
@@ -70,6 +71,8 @@ class Run : public Guide {
     }
 
     void begin(int64_t version_now) {
+        if (!is_whole) version = plain_version = -1;  // all is made anew, as for another index
+        is_whole = false;
         if (version != version_now) {
             table.assign();
             remembering.assign();
@@ -91,15 +94,17 @@ class Run : public Guide {
         }
         if (is_plain) begin_plain();
         else begin_remembering();
+        is_whole = true;
     }
 
     // Takes events. Returns whether every pattern is decided.
     bool feed(const int32_t* codes, size_t number) {
         if (decided) return true;
+        is_whole = false;
         codes_taken += int64_t(number);
-        if (is_plain) return decided = feed_plain(codes, number);
-        if (is_watched && taken.size() < MOST_WATCHED) taken.insert(taken.end(), codes, codes + number);
-        return decided = remembering.feed(codes, number);
+        decided = is_plain ? feed_plain(codes, number) : feed_remembering(codes, number);
+        is_whole = true;
+        return decided;
     }
 
     uint64_t take(const int32_t* codes, size_t number) override {
@@ -111,6 +116,7 @@ class Run : public Guide {
 
     // Appends the keys of what matched, ascending, and forgets them.
     void collect(std::vector<int32_t>& keys) {
+        is_whole = false;
         if (is_plain) {
             plain.end_document();
             way.was_plain(plain.work, came_again());
@@ -119,6 +125,7 @@ class Run : public Guide {
         }
         results.take([&](const int32_t* begin, const int32_t* end) { keys.insert(keys.end(), begin, end); });
         unfinished = false;
+        is_whole = true;
     }
 
    private:
@@ -142,6 +149,11 @@ class Run : public Guide {
         plain_version = version;
         look_at = std::min(FIRST_LOOK, most_notes);
         plain.begin(way.is_repeating());
+    }
+
+    bool feed_remembering(const int32_t* codes, size_t number) {
+        if (is_watched && taken.size() < MOST_WATCHED) taken.insert(taken.end(), codes, codes + number);
+        return remembering.feed(codes, number);
     }
 
     bool feed_plain(const int32_t* codes, size_t number) {

@@ -43,7 +43,10 @@ class Surroundings {
     void resize(size_t number) { loops.assign(number, Loop{0, 0, 0}); }
 
     // A document ends.
-    void clear() { stretches.clear(); }
+    void clear() {
+        stretches.clear();
+        open.clear();  // memory may have run out in add()
+    }
 
     bool knows(int32_t loop, uint32_t document) const { return loops[loop].document == document; }
 
