@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -55,6 +56,22 @@ def test_twigs_that_each_have_another_element_to_hold_for_are_all_found(text: st
     for children in below[::2]:
         del children[0]
     assert engine.match(document.document(symbols)).tolist() == keys[1::2]
+
+
+def test_the_join_keeps_no_more_than_it_is_told() -> None:
+    """Twigs that nearly hold, for elements that are not the same: each branch is below all of its elements."""
+    symbols = Symbols()
+    ways = itertools.product(["/r", "//r", "/*", "//*"], repeat=4)
+    asked = [one for way in ways for one in patterns(f"{''.join(way)}/b[c][d]", symbols)]
+    engine = Sift(remember="never", cache_bytes=1 << 19)
+    keys = [engine.add(pattern) for pattern in asked]
+    below = [Element("b", children=[Element("cd"[number % 2])]) for number in range(2000)]
+    document = Element("r", children=[Element("r", children=[Element("r", children=[Element("r", children=below)])])])
+    for _ in range(3):
+        assert not engine.match(document.document(symbols)).size
+    assert engine.memory()["run-time marks"] < 1_500_000  # of elements there are 256 times 2000
+    below[-1].children.append(Element("c"))
+    assert engine.match(document.document(symbols)).tolist() == keys
 
 
 def test_branch_points_around_each_other_are_all_found() -> None:

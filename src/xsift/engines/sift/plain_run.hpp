@@ -38,7 +38,7 @@ class PlainRun : public PlainSituations {
    public:
     PlainRun(const TwigIndex* index, TriggerTable& table, Results& results, int64_t cache_bytes)
         : PlainSituations(results, cache_bytes / KNOWN_SHARE, cache_bytes / SITUATIONS_SHARE), index(index), table(table),
-          join(flat, table, known) {}
+          join(flat, table, known, cache_bytes / POOL_SHARE) {}
 
     int64_t evaluated() const { return join.evaluated; }
     int64_t entered() const { return entered_before + work.entered; }  // states since ever
@@ -123,7 +123,8 @@ class PlainRun : public PlainSituations {
 
    private:
     static constexpr int64_t KNOWN_SHARE = 4;  // of the bytes that may be cached, one part in so many is for known paths,
-    static constexpr int64_t SITUATIONS_SHARE = 2;  // and for situations
+    static constexpr int64_t SITUATIONS_SHARE = 2;  // and for situations,
+    static constexpr int64_t POOL_SHARE = 4;   // and for the join
 
     // An element starts whose path is known.
     void enter_known(int32_t number, bool goes_beyond) {

@@ -73,6 +73,8 @@ class TwigJoin {
         bool is_empty() const { return begin == end; }
     };
     std::vector<int32_t> pool;
+    std::vector<int32_t> pooled;       // the edges whose elements are there
+    const size_t most_pooled;          // with more they are found again when they are asked for
     std::vector<int32_t> climbing, above, began, common;
     Surroundings surroundings;         // of loops that were climbed
 
@@ -268,6 +270,14 @@ class TwigJoin {
         edge.begin = int32_t(pool.size());
         pool.insert(pool.end(), climbing.begin(), climbing.end());
         edge.end = int32_t(pool.size());
+        pooled.push_back(number);
+    }
+
+    // Gives room for more: a document may have thousands of elements below each of thousands of edges.
+    void empty_pool() {
+        for (const int32_t edge : pooled) flat.edges[edge].begin = NONE;
+        pooled.clear();
+        pool.clear();
     }
 
     Set reached_by(int32_t number) {
@@ -354,6 +364,7 @@ class TwigJoin {
     // Whether a node holds for some element.
     bool has_witness(const Candidate& candidate) {
         const NodeTrigger& at = candidate.at;
+        if (pool.size() > most_pooled) empty_pool();
         if (!at.has_more()) {
             const Set one = reached_by(candidate.edge);
             if (is_none(at.other)) return !one.is_empty();
@@ -415,6 +426,7 @@ class TwigJoin {
         met_subs.clear();
         candidates.clear();
         listed_end = 0;
+        pooled.clear();
         pool.clear();
         surroundings.clear();
         if (++document == 0) forget_all();
@@ -433,11 +445,15 @@ class TwigJoin {
     static constexpr int WRITING = 1;
     static constexpr size_t MANY_BEGUN = 16;
     static constexpr size_t AHEAD = 8;  // things that are asked for in advance: they lie anywhere in memory
+    static constexpr int64_t MOST_BYTES = int64_t(1) << 30;  // so that places in the pool have 32 bits
     static constexpr int64_t CANDIDATE = 4;  // one is as much work as so many states that are entered
     int64_t evaluated = 0;              // candidates since ever
     int64_t work = 0;                   // in the last document, in states that are entered
 
-    TwigJoin(FlatAutomaton& flat, TriggerTable& table, const KnownPaths& paths) : flat(flat), table(table), paths(paths) {}
+    // Elements that edges were found below take so many bytes, and more only where they are those of one twig.
+    TwigJoin(FlatAutomaton& flat, TriggerTable& table, const KnownPaths& paths, int64_t most_bytes)
+        : flat(flat), table(table), paths(paths),
+          most_pooled(size_t(std::min(most_bytes, MOST_BYTES)) / sizeof(int32_t)) {}
 
     void assign(const TwigIndex* of) {
         index = of;
@@ -466,7 +482,7 @@ class TwigJoin {
 
     size_t bytes() const {
         return met.capacity() * 8 + is_candidate.capacity() + candidates.capacity() * sizeof(Candidate) +
-               (accepted.by_number.capacity() + begun.by_number.capacity()) * sizeof(Lists::Last) + listed.capacity() * sizeof(Listed) + pool.capacity() * 4 +
+               (accepted.by_number.capacity() + begun.by_number.capacity()) * sizeof(Lists::Last) + listed.capacity() * sizeof(Listed) + (pool.capacity() + pooled.capacity()) * 4 +
                surroundings.bytes();
     }
 };
