@@ -13,9 +13,6 @@ from xsift.native.types cimport int32_t, int64_t, symbol_t
 cdef enum:
     END = -1
 
-cdef inline int32_t condition_code(symbol_t symbol) noexcept nogil:
-    return -symbol - 1
-
 cdef inline symbol_t condition_symbol(int32_t code) noexcept nogil:
     return -code - 1
 

@@ -136,10 +136,6 @@ cdef class PatternEvaluation:
                 yield tuple([options[i][chosen[i]] for i in range(size)])
                 chosen[at] += 1
 
-    def satisfying(self, int32_t step):
-        """The elements that can stand for a step, whatever is above them."""
-        return list(self.satisfied[step])
-
     def reached(self):
         """By step: how many elements are where it wants them, and how many of those have all that it asks for below; of a
         condition, how many elements it is asked of, and for how many it holds.

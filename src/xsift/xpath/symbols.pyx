@@ -70,11 +70,6 @@ cdef class Symbols:
             raise ValueError("a condition's key that is too short for the name in it")
         return self.table.add(key, len(key))
 
-    def holds_condition(self, symbol_t symbol):
-        """Whether a symbol stands for a condition rather than for an element name."""
-        self._check(symbol)
-        return self.is_condition(symbol)
-
     def text(self, symbol_t symbol):
         """The symbol as one would write it: `*`, `name`, `{uri}name`, or a condition's expression."""
         self._check(symbol)
