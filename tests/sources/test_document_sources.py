@@ -368,6 +368,18 @@ def test_records_in_an_encoding_that_is_given(tmp_path: Path, encoding: str) -> 
         assert content(found).decode() == f"<r>{text}</r>"
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "iso-8859-1", "utf-8", "utf-16"])
+def test_a_record_whose_name_is_not_ascii(tmp_path: Path, encoding: str) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding}'?><été xmlns='urn:é'><é>ü</é></été>"
+    path = tmp_path / "d.xml"
+    path.write_bytes(text.encode(encoding))
+    for given in (None, encoding):
+        assert content(*read_documents([path], record="é", encoding=given)).decode() == "<é xmlns='urn:é'>ü</é>"
+        assert codes(list(read_documents([path], record="本", encoding=given))) == [(str(path), "no-record")]
+    path.write_bytes(text.replace(encoding, "ascii").encode(encoding))
+    assert content(*read_documents([path], record="é", encoding=encoding)).decode() == "<é xmlns='urn:é'>ü</é>"
+
+
 def test_the_limit_on_what_records_repeat_reaches(tmp_path: Path) -> None:
     (tmp_path / "d.xml").write_bytes(b'<d xmlns:n="urn:%s">' % (b"n" * 1000) + b"<r/>" * 9 + b"</d>")
     strict = Limits(amplification=1, amplification_bytes=5000)

@@ -132,7 +132,7 @@ def test_positions_and_namespaces() -> None:
 @pytest.mark.parametrize("declared", ["ISO-8859-1", "shift_jis"])
 def test_a_byte_order_mark_is_right_whatever_is_declared(declared: str) -> None:
     data = f'\ufeff<?xml version="1.0" encoding="{declared}"?><d><r>é</r></d>'.encode()
-    (record,) = records(b"".join(decoded([data])), 1000, "r")
+    (record,) = records(b"".join(decoded([data], "r")), 1000, "r")
     assert etree.fromstring(record).text == "é"
 
 
@@ -141,7 +141,7 @@ def test_encodings(encoding: str) -> None:
     letter = "表" if encoding == "shift_jis" else "é"
     name = "utf-8" if encoding == "utf-8-sig" else encoding
     data = f'<?xml version="1.0" encoding="{name}"?><d><r>{letter}</r></d>'.encode(encoding)
-    plain = b"".join(decoded(cut(data, 201) if encoding in ("utf-16", "utf-32") else [data]))
+    plain = b"".join(decoded(cut(data, 201) if encoding in ("utf-16", "utf-32") else [data], "r"))
     assert [etree.fromstring(xml).text for xml in records(plain, record="r")] == [letter]
 
 

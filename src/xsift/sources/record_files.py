@@ -20,7 +20,7 @@ def read_records(
 ) -> Iterator[Record]:
     """The outermost elements of that name, each a document of its own. `encoding` is the file's, whatever it
     declares; `limits` are as in `scan_records`. Raises DocumentError where the file cannot be cut any further."""
-    plain = decoded(chunks, encoding)
+    plain = decoded(chunks, record, encoding)
     seen: list[bytes] = []
 
     def noted() -> Iterator[bytes]:

@@ -71,11 +71,6 @@ class Header:
     end: int
     """The place after the root's start tag; its beginning, if the root is itself a record."""
 
-    @property
-    def splittable(self) -> bool:
-        """Whether every byte below 128 is that character, so that the file can be cut without decoding it."""
-        return SINGLE_BYTE.fullmatch(self.encoding) is not None
-
     def declarations(self, name: bytes, raw: bytes) -> bytes:
         """The DOCTYPE that a record needs, with the entities that it refers to, itself or through others."""
         needed: dict[bytes, bytes] = {}
@@ -90,12 +85,12 @@ class Header:
         return b"<!DOCTYPE %s [%s]>" % (name, subset) if subset else b""
 
 
-def decoded(chunks: Iterable[bytes], encoding: str | None = None) -> Iterator[bytes]:
+def decoded(chunks: Iterable[bytes], record: str, encoding: str | None = None) -> Iterator[bytes]:
     """The chunks as UTF-8, if the file begins as UTF-16 or UTF-32, or names an encoding that cannot be cut
     bytewise. `encoding` is the file's, whatever it begins with and names."""
     remaining = iter(chunks)
     first = next(remaining, b"")
-    wide = _wide_encoding(first, encoding)
+    wide = _wide_encoding(first, record, encoding)
     if wide is None:
         yield first
         yield from remaining
@@ -128,8 +123,13 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _wide_encoding(first: bytes, given: str | None) -> str | None:
-    if given is not None and SINGLE_BYTE.fullmatch(given):
+def _is_cut_bytewise(encoding: str, record: str) -> bool:
+    """Whether markup and the name of the record are the same bytes in an encoding as in UTF-8."""
+    return bool(SINGLE_BYTE.fullmatch(encoding)) and (record.isascii() or encoding.lower() in UTF8)
+
+
+def _wide_encoding(first: bytes, record: str, given: str | None) -> str | None:
+    if given is not None and _is_cut_bytewise(given, record):
         return None
     if given is not None and _known(given) != "utf-16":
         return _known(given)
@@ -143,7 +143,7 @@ def _wide_encoding(first: bytes, given: str | None) -> str | None:
     if given is not None:
         return "utf-16"
     declared = DECLARATION.match(first)  # nothing, behind a byte order mark: that is right whatever is declared
-    if declared and SINGLE_BYTE.fullmatch(declared[1].decode()) is None:
+    if declared and not _is_cut_bytewise(declared[1].decode(), record):
         return _known(declared[1].decode())
     return None
 
@@ -159,7 +159,7 @@ def _known(encoding: str) -> str:
 def read_header(chunks: Iterable[bytes], record: str, encoding: str | None = None) -> Header:
     """The header of a file, from its first chunks. `encoding` is the file's, whatever it declares."""
     found = _read_header(chunks, record)
-    if encoding is not None and SINGLE_BYTE.fullmatch(encoding):
+    if encoding is not None and _is_cut_bytewise(encoding, record):
         found = replace(found, encoding=encoding)
     if found.encoding.lower() not in UTF8:
         _known(found.encoding)

@@ -193,7 +193,7 @@ def splits_of(
 
     try:
         first = next(chunks_of(file.path), b"")
-        if next(decoded([first]), first) is not first:
+        if next(decoded([first], settings.record), first) is not first:
             return [Split(file.path)]  # it has to be decoded from the beginning
         header = read_header(chunks_of(file.path), settings.record)
         places = (places_of or by_one_pass)(header)
