@@ -198,6 +198,11 @@ def test_only_parts_that_changed_are_built(spark: SparkSession, subscriptions: D
     again = compile_subscriptions(spark, subscriptions.repartition(5), storage=str(tmp_path))
     assert (first.reused, again.reused) == (0, 2)
     assert again.parts == first.parts
+    for name in (first.parts[0].name, first.parts[1].subscribers):  # an object store may delete what is old
+        (tmp_path / str(name)).unlink()
+        mended = compile_subscriptions(spark, subscriptions, storage=str(tmp_path))
+        assert (mended.reused, mended.parts) == (1, first.parts)
+        assert (tmp_path / str(name)).exists()
     more = spark.createDataFrame([("new", "//title", False, None)], SCHEMA)
     changed = compile_subscriptions(spark, subscriptions.union(more), storage=str(tmp_path))
     assert changed.reused == 1

@@ -106,13 +106,17 @@ def build_parts(
 ) -> BuiltParts:
     """Compiles rows (see expression_rows) into so many parts. `part` gives the number of each row's part; rows with
     equal expressions must have the same. Raises the first error there is unless `errors` is "collect". Parts of which
-    there is a digest, and which the manifest has with the same one, are taken from there. `repeated`: many rows
-    have the same expression."""
+    there is a digest, and which the manifest has with the same one, are taken from there, if their files are there
+    still. `repeated`: many rows have the same expression."""
     numbered = rows.withColumn("part", part.cast("int"))
     before = _manifest(folder) if digests else []
     inputs = {number: _input_of(digest, namespaces, options) for number, digest in digests.items()}
     known = {entry["input"]: entry for entry in before if entry.get("input")}
-    reused = {number: known[input] for number, input in inputs.items() if input in known}
+    reused = {
+        number: known[input]
+        for number, input in inputs.items()
+        if input in known and folder.holds(known[input]["name"], known[input]["subscribers"])
+    }
     if reused:
         numbered = numbered.where(~sql.col("part").isin(list(reused)))
     task = _Build(folder, tuple(namespaces.items()), options, errors == "collect", repeated)

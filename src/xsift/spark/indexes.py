@@ -84,6 +84,11 @@ class IndexFolder:
             folder.put(path, name)
         return name
 
+    def holds(self, *names: str) -> bool:
+        """Whether all these files are there."""
+        folder = self._folder()
+        return all(folder.holds(name) for name in names)
+
     def write_note(self, name: str, content: bytes) -> None:
         """Writes a small file that is named by what it is for."""
         self._folder().write(name, content)
