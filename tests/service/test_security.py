@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -9,13 +11,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
+import uvicorn
 
 import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.service.api.security import REMEMBERED_SECONDS
+from xsift.service.connections import Connection, HttpServer
 
 SETTINGS = """
 [limits]
@@ -90,6 +95,57 @@ def test_nobody_gets_in_without_a_key(guarded: Guarded) -> None:
     for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
         assert httpx.get(url + path).status_code == 200, path
     assert httpx.get(f"{url}/subscriptions", headers={"x-api-key": guarded.keys["alice"]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"GET /healthz HTTP/1.1\r\nx: ",
+        b"GET /",
+        b"GET /healthz HTTP/1.1\r\n" + b"x: y\r\n" * 10_000,
+        b"POST /documents HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nx: ",
+    ],
+)
+def test_headers_without_an_end_are_refused(guarded: Guarded, start: bytes) -> None:
+    """Nobody knows yet who sends them: what the parser collects of them is bounded."""
+    with socket.create_connection(("127.0.0.1", guarded.server.port), 30) as connection:
+        connection.sendall(start)
+        with pytest.raises(OSError):  # noqa: PT011 - reset, or closed
+            connection.sendall(b"y" * (64 << 20))
+
+
+def test_a_large_head_and_a_body_in_many_pieces_are_taken(guarded: Guarded) -> None:
+    headers = {"authorization": f"Bearer {guarded.keys['admin']}", "x-large": "y" * 200_000}
+
+    def body() -> Iterator[bytes]:
+        yield b"<a>"
+        yield from (b"x" for _ in range(60_000))  # each with some bytes around it
+        yield b"</a>"
+
+    with httpx.Client(base_url=guarded.server.url, headers=headers, timeout=60) as client:
+        for _ in range(2):
+            assert client.post("/match", content=body()).status_code == 200
+
+
+def test_who_does_not_end_its_head_is_not_waited_for_for_ever() -> None:
+    async def wait() -> list[bool]:
+        config = uvicorn.Config(lambda: None)
+        server = HttpServer(config)
+        connections, transports = [], []
+        for sent in (b"", b"GET / HTTP/1.1\r\nx: ", b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nx"):
+            connection = Connection(config, server.server_state, {})
+            transports.append(MagicMock())
+            connection.connection_made(transports[-1])
+            connection._start_asgi_task = MagicMock()  # type: ignore[method-assign]
+            if sent:
+                connection.data_received(sent)
+            connections.append(connection)
+        now = connections[0].loop.time()
+        connections[0].loop.time = lambda: now + 61  # type: ignore[method-assign]
+        await server.on_tick(0)
+        return [transport.close.called for transport in transports]
+
+    assert asyncio.run(wait()) == [True, True, False]
 
 
 def test_keys_are_stored_as_hashes(guarded: Guarded) -> None:

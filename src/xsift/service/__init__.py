@@ -8,7 +8,7 @@ DESIGN.md.
 - store/: SQL: tables, migrations, the one thread that writes
 - delivery/: from deliveries to subscribers: streams, webhooks, Kafka
 - intake/: documents that do not come by HTTP: a watched folder, a Kafka topic
-- api/: HTTP: routes, keys, limits, errors
+- api/: HTTP: routes, keys, limits, errors; connections.py: what a client may send before it is known who it is
 - console/: the page for people
 - activity.py, history.py: what happened in the last minutes; metrics.py: what is counted; threads.py: who works
 - logs.py: lines of the log; slow_log.py: which documents were slow, and whose subscriptions made them so

@@ -13,6 +13,7 @@ import gc
 import importlib
 import logging
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -22,17 +23,17 @@ import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
+import sqlalchemy
 import uvicorn
 import uvloop
-from sqlalchemy import Connection
 
 import xsift
 from xsift.errors import XsiftError
 from xsift.service.activity import Activity
 from xsift.service.api.application import make_application
 from xsift.service.api.security import TRIALS_OF_ONE, Gate
+from xsift.service.connections import Connection, HttpServer
 from xsift.service.delivery.courier import Couriers, Sender
 from xsift.service.delivery.kafka import KafkaSender
 from xsift.service.delivery.outbox import Outbox, Reads
@@ -67,12 +68,21 @@ def run(settings: Settings) -> int:
     """Runs a server until it is told to stop; returns the exit code."""
     configure_logs(settings.log_format, settings.log_level)
     sys.setswitchinterval(SWITCH_SECONDS)
+    _take_all_files()
     _check_certificate(settings.tls)
     with contextlib.closing(_open_database(settings)) as database:
         _refuse_if_open_to_all(settings, database)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings, database))
     return 0
+
+
+def _take_all_files() -> None:
+    """Each connection is a file, and systems give a process 1,024 unless it asks for more: fewer than the streams of
+    one owner."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # there are systems that have no such number
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _check_certificate(tls: Tls) -> None:
@@ -119,14 +129,6 @@ def _open_table(path: str) -> SetTable:
         raise XsiftError("no-tables", f"tables need {error.name}", hint="pip install 'xsift[tables]'") from error
     table: SetTable = tables.SubscriptionTable.create(path, exist_ok=True)
     return table
-
-
-class _Uvicorn(uvicorn.Server):
-    """uvicorn, told to stop by us: we have other things to do first."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Any:
-        yield
 
 
 async def _until_over(server: uvicorn.Server) -> None:
@@ -230,7 +232,7 @@ class Server:
             host=self._settings.host,
             port=self._settings.port,
             loop="none",
-            http="httptools",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -242,7 +244,7 @@ class Server:
             ssl_certfile=self._settings.tls.certificate or None,
             ssl_keyfile=self._settings.tls.key or None,
         )
-        server = _Uvicorn(config)
+        server = HttpServer(config)
         serving = asyncio.create_task(_until_over(server))
         try:
             async with self._running():
@@ -323,7 +325,7 @@ class Server:
         await parts.outbox.close()
         await asyncio.to_thread(parts.live_set.close)
 
-        def give_back(connection: Connection) -> None:
+        def give_back(connection: sqlalchemy.Connection) -> None:
             leases.release_all(connection, self._name)
 
         with contextlib.suppress(XsiftError):
