@@ -26,6 +26,7 @@ from xsift.errors import DocumentError
 __all__ = ["Ancestors", "Header", "Record", "decoded", "read_header", "scan_records", "split_places"]
 
 HEADER_LIMIT_BYTES = 16 * 2**20  # of all that may come before a root's first child
+DECLARATION_LIMIT_BYTES = 2**14
 TAG_LIMIT_BYTES = 2**20  # of a start tag
 ANCESTOR_LIMIT = 100_000  # elements that are open around a record
 DEFAULT_RECORD_LIMIT_BYTES = 256 * 2**20
@@ -41,6 +42,7 @@ ELEMENT = re.compile(rb"<!ELEMENT[^>\"']*>")  # says what may be where: nothing 
 REFERENCE = re.compile(rb"&([^\s#;&<]+);")
 SINGLE_BYTE = re.compile(r"(us-)?ascii|utf-?8|iso-?8859-?\d+|latin-?\d|windows-125\d|cp125\d", re.I)
 UTF8 = ("utf-8", "utf8")
+MARKS = b"\xef\xbb\xbf\xfe\xff"  # the bytes of byte order marks
 
 Declarations = tuple[tuple[bytes, bytes], ...]
 """Attributes that declare namespaces: names and quoted values."""
@@ -89,7 +91,7 @@ def decoded(chunks: Iterable[bytes], record: str, encoding: str | None = None) -
     """The chunks as UTF-8, if the file begins as UTF-16 or UTF-32, or names an encoding that cannot be cut
     bytewise. `encoding` is the file's, whatever it begins with and names."""
     remaining = iter(chunks)
-    first = next(remaining, b"")
+    first = _beginning(remaining)
     wide = _wide_encoding(first, record, encoding)
     if wide is None:
         yield first
@@ -105,6 +107,18 @@ def decoded(chunks: Iterable[bytes], record: str, encoding: str | None = None) -
     yield _utf8(re.sub(r"(<\?xml[^>]*?)encoding\s*=\s*[\"'][^\"']*[\"']", r"\1", text, count=1))
     for chunk in remaining:
         yield _utf8(decoder.decode(chunk))
+
+
+def _beginning(chunks: Iterator[bytes]) -> bytes:
+    """The first chunk; from a pipe as many as it takes to have the whole of the XML declaration, if there is one."""
+    first = b""
+    for chunk in chunks:
+        first = first + chunk if first else chunk
+        plain = first[:DECLARATION_LIMIT_BYTES].replace(b"\0", b"").lstrip(MARKS)
+        may_declare = plain.startswith(b"<?xml") or b"<?xml".startswith(plain)
+        if not may_declare or b">" in plain or len(first) >= DECLARATION_LIMIT_BYTES:
+            break
+    return first
 
 
 def _as_no_character(error: UnicodeError) -> tuple[str, int]:
