@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from tests.sources.test_records import TRICKY, records
 from tests.spark.data import finish
 from xsift.spark import read_records, register_sources
+from xsift.spark.places import _named, chunks_of, find_files, size_of
 from xsift.spark.source import RecordStreamReader, SourceSettings
 
 if TYPE_CHECKING:
@@ -165,3 +166,21 @@ def test_offsets_are_compact(tmp_path: Path) -> None:
     later = reader.latestOffset(offset, ReadAllAvailable())
     assert json.loads(later["new"]) == [str(tmp_path / "late.xml")]
     assert len(json.dumps(later)) < 1000
+
+
+def test_files_by_url(tmp_path: Path) -> None:
+    """Names that no URL can have as they are; what a URL says of host, account and options stays."""
+    names = ["a b.xml", "c%20d.xml", "e#f.xml", "g?h.xml", "x[1].xml", "plain+.xml", "v{w}.xml", "\u00e9.xml"]
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text(name)
+    for url in (f"file://{folder}", f"file://{tmp_path}/a%20folder/", f"file://{tmp_path}/a *r/*.xml"):
+        found = find_files(url)
+        assert sorted(b"".join(chunks_of(file.path)).decode() for file in found) == sorted(names)
+        assert [size_of(file.path) for file in found] == [file.size_bytes for file in found]
+    assert [file.size_bytes for file in find_files(f"file://{folder}/[ap]*.xml")] == [7, 10]
+    assert _named("abfss://box@account.dfs.core.windows.net/in", "", "a/b c.xml") == (
+        "abfss://box@account.dfs.core.windows.net/in/a/b%20c.xml"
+    )
+    assert _named("s3://box/in/*/x*.xml?region=eu", "*/x*.xml", "a/x1.xml") == "s3://box/in/a/x1.xml?region=eu"

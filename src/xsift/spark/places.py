@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow.fs
 
@@ -19,13 +20,15 @@ from xsift.errors import DocumentError
 __all__ = ["File", "chunks_of", "compressed", "find_files", "size_of"]
 
 CHUNK_BYTES = 4 * 2**20
+IN_NAMES = "/:@!$&'()*+,;=~"  # stays as it is in a URL
+IN_URLS = f"{IN_NAMES}%?#"  # the same where somebody gives a URL, who may have escaped the rest
 
 
 def _filesystem(path: str) -> tuple[Any, str]:
     if "://" not in path:
         path = os.path.abspath(path.removeprefix("file:"))
         return pyarrow.fs.LocalFileSystem(), path
-    return pyarrow.fs.FileSystem.from_uri(path)  # type: ignore[no-any-return]
+    return pyarrow.fs.FileSystem.from_uri(quote(path, safe=IN_URLS))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, order=True)
@@ -62,7 +65,7 @@ def _files_at(path: str) -> Iterator[File]:
     for found in system.get_file_info(pyarrow.fs.FileSelector(below, recursive=True)):
         inside = found.path[len(below) :].lstrip("/")
         if found.type == pyarrow.fs.FileType.File and _visible(inside) and matches(inside):
-            yield File(_named(path, found.path), found.size)
+            yield File(_named(path, pattern, inside) if "://" in path else found.path, found.size)
 
 
 def _before_magic(name: str) -> str:
@@ -89,12 +92,12 @@ def _part_pattern(part: str) -> str:
     )
 
 
-def _named(path: str, found: str) -> str:
-    """A file that a file system has found, as a path or URL like the one that was given."""
-    if "://" not in path:
-        return found
-    scheme = path[: path.index("://") + 3]
-    return scheme + (found if scheme == "file://" else found.lstrip("/"))
+def _named(url: str, pattern: str, inside: str) -> str:
+    """The URL of a file that was found below the folder of a URL, which may have a pattern at its end. (What a file
+    system calls it is without the host or account.)"""
+    place, mark, options = url.partition("?")
+    folder = place.rsplit("/", pattern.count("/") + 1)[0] if pattern else place.rstrip("/")
+    return f"{folder}/{quote(inside, safe=IN_NAMES)}{mark}{options}"
 
 
 def _visible(inside: str) -> bool:
