@@ -183,4 +183,5 @@ def test_files_by_url(tmp_path: Path) -> None:
     assert _named("abfss://box@account.dfs.core.windows.net/in", "", "a/b c.xml") == (
         "abfss://box@account.dfs.core.windows.net/in/a/b%20c.xml"
     )
+    assert [Path(file.path).name for file in find_files(f"file://{folder}/?lain+.xml")] == ["plain+.xml"]
     assert _named("s3://box/in/*/x*.xml?region=eu", "*/x*.xml", "a/x1.xml") == "s3://box/in/a/x1.xml?region=eu"

@@ -21,14 +21,22 @@ __all__ = ["File", "chunks_of", "compressed", "find_files", "size_of"]
 
 CHUNK_BYTES = 4 * 2**20
 IN_NAMES = "/:@!$&'()*+,;=~"  # stays as it is in a URL
-IN_URLS = f"{IN_NAMES}%?#"  # the same where somebody gives a URL, who may have escaped the rest
+OPTIONS = re.compile(r"\?\w+=.*")
 
 
 def _filesystem(path: str) -> tuple[Any, str]:
     if "://" not in path:
         path = os.path.abspath(path.removeprefix("file:"))
         return pyarrow.fs.LocalFileSystem(), path
-    return pyarrow.fs.FileSystem.from_uri(quote(path, safe=IN_URLS))  # type: ignore[no-any-return]
+    place, options = _taken_apart(path)
+    url = quote(place, safe=IN_NAMES + "%") + options  # whoever gives a URL may have escaped what cannot be in one
+    return pyarrow.fs.FileSystem.from_uri(url)  # type: ignore[no-any-return]
+
+
+def _taken_apart(url: str) -> tuple[str, str]:
+    """A URL without its options (`?region=…`), and these. A `?` without them is of a glob or a name."""
+    found = OPTIONS.search(url)
+    return (url[: found.start()], found[0]) if found else (url, "")
 
 
 @dataclass(frozen=True, order=True)
@@ -95,9 +103,9 @@ def _part_pattern(part: str) -> str:
 def _named(url: str, pattern: str, inside: str) -> str:
     """The URL of a file that was found below the folder of a URL, which may have a pattern at its end. (What a file
     system calls it is without the host or account.)"""
-    place, mark, options = url.partition("?")
+    place, options = _taken_apart(url)
     folder = place.rsplit("/", pattern.count("/") + 1)[0] if pattern else place.rstrip("/")
-    return f"{folder}/{quote(inside, safe=IN_NAMES)}{mark}{options}"
+    return f"{folder}/{quote(inside, safe=IN_NAMES)}{options}"
 
 
 def _visible(inside: str) -> bool:
