@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
+import xsift
 from tests.sources.test_records import TRICKY, records
 from tests.spark.data import finish
 from xsift.spark import read_records, register_sources
@@ -183,5 +184,7 @@ def test_files_by_url(tmp_path: Path) -> None:
     assert _named("abfss://box@account.dfs.core.windows.net/in", "", "a/b c.xml") == (
         "abfss://box@account.dfs.core.windows.net/in/a/b%20c.xml"
     )
+    with pytest.raises(xsift.DocumentError, match="no://where"):
+        find_files("no://where")
     assert [Path(file.path).name for file in find_files(f"file://{folder}/?lain+.xml")] == ["plain+.xml"]
     assert _named("s3://box/in/*/x*.xml?region=eu", "*/x*.xml", "a/x1.xml") == "s3://box/in/a/x1.xml?region=eu"

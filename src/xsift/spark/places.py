@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow
 import pyarrow.fs
 
 from xsift.errors import DocumentError
@@ -28,9 +29,12 @@ def _filesystem(path: str) -> tuple[Any, str]:
     if "://" not in path:
         path = os.path.abspath(path.removeprefix("file:"))
         return pyarrow.fs.LocalFileSystem(), path
-    place, options = _taken_apart(path)
+    place, options = _taken_apart(re.sub("^s3[an]://", "s3://", path))
     url = quote(place, safe=IN_NAMES + "%") + options  # whoever gives a URL may have escaped what cannot be in one
-    return pyarrow.fs.FileSystem.from_uri(url)  # type: ignore[no-any-return]
+    try:
+        return pyarrow.fs.FileSystem.from_uri(url)  # type: ignore[no-any-return]
+    except pyarrow.ArrowInvalid as error:
+        raise DocumentError("unreadable-file", f"{path} cannot be read: {error}") from error
 
 
 def _taken_apart(url: str) -> tuple[str, str]:
