@@ -31,6 +31,11 @@ def pairs(found: SubscriptionFile) -> list[tuple[str, str]]:
     return list(zip(found.table["id"].to_pylist(), found.table["xpath"].to_pylist(), strict=True))
 
 
+def lines_of(found: SubscriptionFile) -> list[int]:
+    assert found.lines is not None
+    return [line.as_py() for line in found.lines]
+
+
 def faults(found: SubscriptionFile) -> list[tuple[str, str]]:
     return [(Path(error.place).name, error.code) for error in found.errors]
 
@@ -94,11 +99,28 @@ def test_a_column_by_its_own_name_leaves_others_to_their_owners(tmp_path: Path) 
     assert (table["xpath"].to_pylist(), table["query"].to_pylist()) == (["//a"], ["q"])
 
 
+def test_a_column_may_be_called_line(tmp_path: Path) -> None:
+    found = read(tmp_path, "s.csv", "id,xpath,line,,\na,//a,7,,\n\nb,//b,8,,\nc,//c[,9,,\n", all_columns=True)
+    assert found.table["line"].to_pylist() == ["7", "8", "9"]
+    (error,) = found.located(xsift.Subscriptions().add_many(found.table, errors="collect"))
+    assert error.place == f"{tmp_path}/s.csv:5"
+
+
+def test_a_column_that_is_there_twice_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    pyarrow.parquet.write_table(pa.table([["a"], ["//a"], ["1"], ["2"]], names=["id", "xpath", "x", "x"]), path)
+    assert pairs(read_subscriptions(path)) == [("a", "//a")]
+    assert pairs(read(tmp_path, "s.csv", "id,xpath,x,x\na,//a,1,2\n")) == [("a", "//a")]
+    for name in ("s.parquet", "s.csv"):
+        with pytest.raises(SubscriptionError, match="'x' is there twice"):
+            read_subscriptions(tmp_path / name, all_columns=True)
+
+
 def test_bad_rows_and_comments_of_a_tsv(tmp_path: Path) -> None:
     text = b"# news\na\t//a\n\nlonely\nb\t//b\tperhaps\n\xff\xfe\t//c\nd\t//d\t\t\textra\n\t//e\nf\t//f\r\n"
     found = read(tmp_path, "s.tsv", text)
     assert pairs(found) == [("a", "//a"), ("f", "//f")]
-    assert found.table["line"].to_pylist() == [2, 9]
+    assert lines_of(found) == [2, 9]
     assert found.comments == 1
     assert faults(found) == [
         ("s.tsv:4", "bad-row"),
@@ -120,7 +142,7 @@ def test_quotes_of_a_csv(tmp_path: Path) -> None:
         ("f", "//f"),
     ]
     assert faults(found) == [("s.csv:3", "bad-row"), ("s.csv:5", "bad-row"), ("s.csv:8", "bad-value")]
-    assert found.table["line"].to_pylist() == [1, 4, 6, 7]
+    assert lines_of(found) == [1, 4, 6, 7]
 
 
 def test_a_quote_that_never_closes_costs_one_row(tmp_path: Path) -> None:

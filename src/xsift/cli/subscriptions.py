@@ -158,19 +158,18 @@ def _add(arguments: argparse.Namespace) -> int:
 
 def _import(arguments: argparse.Namespace) -> int:
     found = read_subscriptions(arguments.file, namespaces=namespaces_of(arguments), all_columns=True)
-    rows = found.table.drop_columns(["line"])
     table = _opened(arguments, create=True)
     before = table.version()
     change = table.replace if arguments.replace else table.add
     if arguments.errors == "collect":
-        failed = found.located(change(rows, errors="collect", if_version=arguments.if_version))
+        failed = found.located(change(found.table, errors="collect", if_version=arguments.if_version))
         report_failed(failed, arguments.errors)
         _told(table, before)
         return EXIT_BROKEN if failed else EXIT_OK
     try:
         if found.errors:
             raise found.errors[0]
-        change(rows, if_version=arguments.if_version)
+        change(found.table, if_version=arguments.if_version)
     except (SubscriptionError, XPathError) as error:
         print(f"xsift: {error}", file=sys.stderr)
         raise SubscriptionError(

@@ -57,12 +57,13 @@ SCHEMA = pa.schema(
 
 @dataclass
 class SubscriptionFile:
-    """What a file of subscriptions has: a table that `Subscriptions.add_many` takes, with the line (or row) of each
-    as a column more; an error for each row that is none; how many lines are comments; and the prefixes that hold for
-    all of them."""
+    """What a file of subscriptions has: a table that `Subscriptions.add_many` takes, and the line (or row) of each;
+    an error for each row that is none; how many lines are comments; and the prefixes that hold for all of them."""
 
     name: str
     table: pa.Table
+    lines: pa.ChunkedArray | None = None
+    """By row of the table; None if it did not come from a file."""
     errors: list[SubscriptionError] = field(default_factory=list)
     comments: int = 0
     namespaces: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class SubscriptionFile:
 
     def place(self, row: int) -> str:
         """Where a row of the table stands: file and line; "" if it did not come from a file."""
-        return f"{self.name}:{self.table['line'][row].as_py()}" if "line" in self.table.column_names else ""
+        return "" if self.lines is None else f"{self.name}:{self.lines[row].as_py()}"
 
     def located(self, failed: Iterable[tuple[str, XsiftError]]) -> list[XsiftError]:
         """The errors of the file, and those that `add_many` gave for its table, by line."""
@@ -214,11 +215,12 @@ class _Builder:
         """All that was taken."""
         self._flush()
         table = pa.Table.from_batches(self._batches, SCHEMA)
+        lines, table = table["line"], table.drop_columns(["line"])
         if all(column.null_count == len(column) for column in (table["namespaces"],)):
             table = table.drop_columns(["namespaces"])
         for name in dict.fromkeys(name for row in self._others for name in row):
             table = table.append_column(name, _other_column([row.get(name) for row in self._others]))
-        return SubscriptionFile(self.name, table, self.errors, self.comments, self._namespaces)
+        return SubscriptionFile(self.name, table, lines, self.errors, self.comments, self._namespaces)
 
 
 def _other_column(values: list[Any]) -> pa.Array:
@@ -283,6 +285,13 @@ class FileColumns:
     names: list[str]
     ours: list[str | None]
 
+    def check_others(self, where: str) -> None:
+        """Raises SubscriptionError if a column that is not ours is there twice: one of the two would be lost."""
+        others = [name for name, column in zip(self.names, self.ours, strict=True) if column is None and name]
+        twice = [name for name in others if others.count(name) > 1]
+        if twice:
+            raise SubscriptionError("bad-column", f"{where}: the column {twice[0]!r:.80} is there twice")
+
     def taken(self, cells: Sequence[Any], all_columns: bool) -> dict[str, Any]:
         """The cells of a row by column, for `_Builder.add`."""
         row: dict[str, Any] = {"id": None, "xpath": None}
@@ -307,6 +316,8 @@ def _take_delimited(builder: _Builder, rows: Iterator[DelimitedRow], plain: str)
             continue
         if header is None:
             header, delimiter = _first_row(row, plain, builder.name)
+            if builder.all_columns:
+                header.check_others(builder.name)
             if delimiter is not None:
                 _take_delimited_by(builder, row.line, delimiter, header)
                 return
@@ -420,6 +431,8 @@ def _take_parquet(builder: _Builder, name: str) -> None:
             raise SubscriptionError("missing-column", f"{name} has no column {column!r}", hint=hint)
     wanted = [(given, column) for given, column in zip(there, ours, strict=True) if column or builder.all_columns]
     header = FileColumns([given for given, _ in wanted], [column for _, column in wanted])
+    if builder.all_columns:
+        header.check_others(name)
     number = 0
     for batch in file.iter_batches(BATCH_ROWS, columns=header.names):
         for cells in zip(*(_values(batch[given]) for given in header.names), strict=True):
