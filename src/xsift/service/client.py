@@ -20,6 +20,7 @@ import os
 import random
 import time
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -32,7 +33,7 @@ except ModuleNotFoundError as missing:  # pragma: no cover - the tests have it
     raise ModuleNotFoundError("xsift.Client needs httpx: pip install 'xsift[serve]'") from missing
 
 import xsift
-from xsift.errors import DocumentError, ServiceError, SubscriptionError, XPathError, XsiftError
+from xsift.errors import DocumentError, FailureWarning, ServiceError, SubscriptionError, XPathError, XsiftError
 from xsift.matching.results import Node
 from xsift.service.texts import as_text
 
@@ -217,8 +218,22 @@ def _deliveries(response: httpx.Response) -> list[Delivery]:
     return found
 
 
+def _matches(response: httpx.Response) -> list[dict[str, Any]]:
+    """What matched. What could not be decided is a warning, as it is of a matcher."""
+    told = response.json()
+    for failure in told.get("failures", ()):
+        text = f"subscription {failure['id']!r} could not be decided: {failure['detail']} [{failure['code']}]"
+        warnings.warn(text, FailureWarning, stacklevel=5)
+    found: list[dict[str, Any]] = told["matches"]
+    return found
+
+
+def _matched(response: httpx.Response) -> list[str]:
+    return [match["id"] for match in _matches(response)]
+
+
 def _selected(response: httpx.Response) -> dict[str, list[Node]]:
-    return {match["id"]: [_node(told) for told in match["nodes"]] for match in response.json()["matches"]}
+    return {match["id"]: [_node(told) for told in match["nodes"]] for match in _matches(response)}
 
 
 def _node(told: Mapping[str, Any]) -> Node:
@@ -501,9 +516,10 @@ class Client:
         return self._run(self._calls.publish_many(documents, key, wait))
 
     def match(self, document: Source) -> Sequence[str]:
-        """The ids of the caller's subscriptions that a document matches. Nothing is stored."""
-        found = self._run(self._calls.question("/match", document, _json))
-        return [match["id"] for match in found["matches"]]
+        """The ids of the caller's subscriptions that a document matches. Nothing is stored. One that could not be
+        decided is a FailureWarning.
+        """
+        return self._run(self._calls.question("/match", document, _matched))
 
     def select(self, document: Source) -> Mapping[str, Sequence[Node]]:
         """For each of the caller's subscriptions that a document matches, the nodes that it selects."""
@@ -702,9 +718,10 @@ class AsyncClient:
         return await self._run(self._calls.publish_many(documents, key, wait))
 
     async def match(self, document: Source) -> Sequence[str]:
-        """The ids of the caller's subscriptions that a document matches. Nothing is stored."""
-        found = await self._run(self._calls.question("/match", document, _json))
-        return [match["id"] for match in found["matches"]]
+        """The ids of the caller's subscriptions that a document matches. Nothing is stored. One that could not be
+        decided is a FailureWarning.
+        """
+        return await self._run(self._calls.question("/match", document, _matched))
 
     async def select(self, document: Source) -> Mapping[str, Sequence[Node]]:
         """For each of the caller's subscriptions that a document matches, the nodes that it selects."""

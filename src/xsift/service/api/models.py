@@ -270,9 +270,12 @@ class PublishedDocument(BaseModel):
 
 class MatchAnswer(BaseModel):
     matches: list[dict[str, Any]]
+    failures: list[dict[str, Any]] | None = Field(
+        default=None, description="Subscriptions that could not be decided on it, if there are any: id, code, detail."
+    )
 
 
-class SelectAnswer(BaseModel):
+class SelectAnswer(MatchAnswer):
     matches: list[dict[str, Any]] = Field(description="Each with its nodes: path, element, start, end, xml.")
 
 

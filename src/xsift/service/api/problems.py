@@ -13,7 +13,7 @@ from xsift.errors import DocumentError, StorageError, SubscriptionError, XPathEr
 from xsift.service.store.database import is_away
 from xsift.service.store.deliveries import error_fields
 
-__all__ = ["Problem", "Stopped", "problem_response", "status_of"]
+__all__ = ["Problem", "Stopped", "error_json", "problem_response", "status_of"]
 
 STATUSES = {
     "unknown-id": 404,
@@ -78,6 +78,12 @@ def status_of(error: BaseException) -> int:
     return 400 if isinstance(error, ClientDisconnect) else 500
 
 
+def error_json(error: XsiftError) -> dict[str, Any]:
+    """An error as a field of an answer: code, detail, hint, and where."""
+    fields = error_fields(error)
+    return {"code": fields.pop("code"), "detail": fields.pop("message"), **fields}
+
+
 def problem_response(error: BaseException) -> Response:
     """The answer for an error. What is not an error of ours says nothing of the inside."""
     status = status_of(error)
@@ -89,8 +95,7 @@ def problem_response(error: BaseException) -> Response:
             "detail": f"{where}: {first['msg']}" if where else first["msg"],
         }
     elif isinstance(error, XsiftError):
-        fields = error_fields(error)
-        body = {"code": fields.pop("code"), "detail": fields.pop("message"), **fields, **getattr(error, "more", {})}
+        body = {**error_json(error), **getattr(error, "more", {})}
     elif status == 503:
         body = {"code": "storage-away", "detail": "the database does not answer", "hint": "repeat it later"}
     else:

@@ -20,19 +20,19 @@ from xsift.errors import XsiftError
 from xsift.service.api import models
 from xsift.service.api.bodies import Line, read_lines, too_long
 from xsift.service.api.documents import NDJSON, in_trial
-from xsift.service.api.problems import Problem
+from xsift.service.api.problems import Problem, error_json
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
-from xsift.service.store import deliveries as deliveries_store
 from xsift.service.store import keys
 from xsift.service.store import subscriptions as store
 from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 
-__all__ = ["OWNER", "checked_name", "error_json", "routes", "shown"]
+__all__ = ["OWNER", "checked_name", "routes", "shown"]
 
 routes = Routes("subscriptions")
 
 IMPORT_ROWS = 1000  # rows of an import that are written in one piece: documents wait for no more than that
+IMPORT_BYTES = 4 << 20  # or fewer of them, if they are long
 MOST_ERRORS = 1000  # that an import's report names
 LONGEST_LINE = 256 << 10
 _LINE = TypeAdapter(models.ImportLine)
@@ -73,13 +73,6 @@ def shown(row: Row[Any], call: Call | None = None) -> dict[str, Any]:
         if last_failure is not None:
             answer["last_failure"] = last_failure
     return answer
-
-
-def error_json(error: XsiftError) -> dict[str, Any]:
-    """An error as a field of an answer: code, detail, hint, and where."""
-    fields = deliveries_store.error_fields(error)
-    fields["detail"] = fields.pop("message")
-    return fields
 
 
 def _check(rows: Sequence[tuple[str, str, bool, dict[str, str]]], residuals: Any) -> dict[int, XsiftError]:
@@ -302,6 +295,10 @@ class _Import:
             self.errors.append({"line": line, **error_json(error), **({"id": id} if id is not None else {})})
 
 
+def _bytes_of(lines: list[Line]) -> int:
+    return sum(len(line) for _, line in lines if line is not None)
+
+
 @routes.add(
     "POST",
     "/subscriptions",
@@ -320,11 +317,14 @@ async def import_subscriptions(call: Call) -> Response:
         )
     importing = _Import(call, call.owner())
     waiting: list[Line] = []
+    size = 0
     async for lines in read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE):
         waiting += lines
-        while len(waiting) >= IMPORT_ROWS:
+        size += _bytes_of(lines)
+        while len(waiting) >= IMPORT_ROWS or size >= IMPORT_BYTES:
             await importing.take(waiting[:IMPORT_ROWS])
             del waiting[:IMPORT_ROWS]
+            size = _bytes_of(waiting)
     if waiting:
         await importing.take(waiting)
     await importing.finish()

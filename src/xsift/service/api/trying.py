@@ -16,8 +16,8 @@ from xsift.errors import DocumentError, XsiftError
 from xsift.matching.proposals import Outline
 from xsift.service.api import models
 from xsift.service.api.documents import in_trial, steps_json
+from xsift.service.api.problems import error_json
 from xsift.service.api.routes import Call, Routes, json_response
-from xsift.service.api.subscriptions import error_json
 from xsift.service.store.numbers import document_id
 from xsift.service.store.schema import documents
 
