@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from xsift import Document, DocumentError, Limits
+from xsift import Document, DocumentError, Limits, Subscriptions
 from xsift.sources.documents import DocumentSources, read_documents
 
 XML = b"<a><b>1</b></a>"
@@ -267,6 +267,13 @@ def test_too_large_members_are_not_read(tmp_path: Path) -> None:
     for name in ("t.zip", "t.tar.gz"):
         found = list(read_documents([tmp_path / name], limits=Limits(bytes=1 << 20)))
         assert codes(found) == [(f"{tmp_path}/{name}/big.xml", "too-large"), (f"{tmp_path}/{name}/a.xml", "")]
+
+
+def test_a_name_that_no_file_can_have_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(XML)
+    sources = DocumentSources(["a\0b", tmp_path / "a.xml"])
+    matches = [match for batch in sources.batches(10) for match in Subscriptions().matcher().match_many(batch)]
+    assert [match.error and match.error.code for match in matches] == ["unreadable-file", None]
 
 
 def test_what_is_no_document_is_passed_over_whatever_its_size(tmp_path: Path) -> None:

@@ -350,7 +350,7 @@ def _size(found: Found) -> int:
     if isinstance(found.source, Path):
         try:
             return found.source.stat().st_size
-        except OSError:
+        except (OSError, ValueError):  # there is none, or none can have such a name
             return 0
     return BATCH_BYTES
 
