@@ -174,6 +174,15 @@ def test_root_is_a_record() -> None:
     assert records(b"<r a='1'><r/></r>", record="r") == [b"<r a='1'><r/></r>"]
 
 
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(
+    "last", [b"<article>a<!-- ", b"<article><?p ", b"<article>a <b/><![CDATA[ ]]", b"<article><article "]
+)
+def test_a_file_that_ends_in_a_comment_gives_its_last_record_whole(last: bytes, size: int) -> None:
+    data = b"<dump><!-- a --><article/>" + last
+    assert records(data, size) == [b"<article/>", last]
+
+
 def test_a_truncated_file_gives_its_last_record_as_it_is() -> None:
     assert records(b"<d><r>1</r><r>2", record="r") == [b"<r>1</r>", b"<r>2"]
     assert records(b"<d><r>1</r><r>2<!-- ", record="r") == [b"<r>1</r>", b"<r>2<!-- "]

@@ -309,16 +309,18 @@ class _Scanner:
             if text in (b"<!--", b"<![CDATA[", b"<?"):
                 ending = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}[bytes(text)]
                 place, shift = self._skip(ending, found.end(), start)
+                start, tag_end = start - shift if start >= 0 else -1, tag_end - shift
                 if place < 0:
                     break
-                start, tag_end = start - shift if start >= 0 else -1, tag_end - shift
                 continue
             end = self._tag_end(found.end())
             if end < 0:
                 shift = self._more(keep)
-                if shift is None or len(self.buffer) - (begin - shift) > self._limit_bytes:
+                if shift is None:
                     break
                 place, start, tag_end = begin - shift, start - shift if start >= 0 else -1, tag_end - shift
+                if len(self.buffer) - place > self._limit_bytes:
+                    break
                 continue
             place = end
             if start < 0 and text.lstrip(b"</") != self._record:
