@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import urllib.error
 import urllib.request
 import zlib
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,13 @@ from typing import Any
 import httpx
 import pytest
 import zstandard
+from starlette.requests import Request
 
 import xsift
 from tests.service.running import RunningServer, until
+from xsift.service.api import documents
+from xsift.service.api.bodies import Part, _Form, read_lines
+from xsift.service.api.problems import Problem
 
 NDJSON = {"content-type": "application/x-ndjson"}
 
@@ -223,6 +229,75 @@ def test_a_form_keeps_the_bytes_of_its_documents(http: httpx.Client, client: xsi
     assert (cut.status_code, cut.json()["code"]) == (400, "bad-form")
 
 
+def test_a_part_of_a_form_that_is_too_large_is_refused_alone(http: httpx.Client) -> None:
+    large = b"<a>" + b" " * 1_000_000 + b"</a>"
+    files: list[tuple[str, Any]] = [(name, (None, body)) for name, body in (("x", b"<a/>"), ("y", large))]
+    files += [("f", ("z.xml", large)), ("f", ("last.xml", b"<a/>"))]
+    told = http.post("/documents", files=files).json()
+    assert [document.get("error", {}).get("code") for document in told["documents"]] == [
+        None,
+        "too-large",
+        "too-large",
+        None,
+    ]
+
+
+def test_a_form_is_published_as_it_arrives() -> None:
+    form = _Form(b"x", 1000)
+    head = b'--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n'
+    assert form.take(head + b"<a/>\r\n" + head + b"<b") == [Part("a", None, b"<a/>")]
+    form.take(b"/>\r\n--x\r\nx: ")
+    with pytest.raises(Problem, match="the form cannot be read"):
+        form.take(b"y" * 100_000)
+
+
+@pytest.mark.parametrize("packing", [gzip.compress, zstandard.compress])
+def test_a_body_of_nothing_holds_up_nobody(packing: Any) -> None:
+    """A few KB can become millions of lines, and the event loop has others to serve meanwhile."""
+    encoding = "gzip" if packing is gzip.compress else "zstd"
+    scope = {"type": "http", "headers": [(b"content-encoding", encoding.encode())]}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": packing(b"\n" * 5_000_000), "more_body": False}
+
+    async def read() -> int:
+        turns = 0
+
+        async def work() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        working = asyncio.create_task(work())
+        assert [line async for line in read_lines(Request(scope, receive), 10_000_000, 100)] == []
+        working.cancel()
+        return turns
+
+    assert asyncio.run(read()) > 30
+
+
+def test_one_request_has_so_many_documents_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def incoming() -> AsyncIterator[Problem]:
+        while True:
+            yield Problem(422, "bad-line", "nothing")
+
+    monkeypatch.setattr(documents, "MOST_DOCUMENTS", 1000)
+    call: Any = None
+    with pytest.raises(Problem, match="1,000 documents at most") as raised:
+        asyncio.run(documents._publish_many(call, incoming(), None, False))
+    assert (raised.value.status, raised.value.more) == (413, {"stored": 0})
+
+
+def test_what_zstd_needs_to_be_unpacked_is_bounded(http: httpx.Client) -> None:
+    """By RFC 9659: a frame that wants 128 MB is refused, however little is in it."""
+    parameters = zstandard.ZstdCompressionParameters(window_log=27)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    content = packer.compress(b"<a/>") + packer.flush()
+    answer = http.post("/documents", content=content, headers={"content-encoding": "zstd"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-encoding")
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_a_small_body_that_becomes_a_large_one(http: httpx.Client, server: RunningServer, encoding: str) -> None:
     large = b"<a>" + b" " * 500_000_000
@@ -291,6 +366,26 @@ def test_match_select_explain_store_nothing(client: xsift.Client, http: httpx.Cl
     assert http.post("/explain", content=b"{", headers={"content-type": "application/json"}).status_code == 400
     assert client.deliveries("nobody") == []
     assert http.get("/documents", params={"most": 1}).json()["items"] == before
+
+
+def test_trials_say_what_could_not_be_decided(client: xsift.Client, http: httpx.Client) -> None:
+    hostile = "//*[not(preceding::*[not(following::*[preceding::* = 'x'])])][3]"
+    client.add("hostile", hostile)
+    client.add("plain", "//b[. = 7]")
+    document = "<a>" + "".join(f"<b>{number}</b>" for number in range(5000)) + "</a>"
+    for path in ("/match", "/select"):
+        one = http.post(path, json={"xml": document, "xpath": hostile}).json()
+        assert (one["matches"], one["failures"][0]["code"]) == ([], "too-many-steps")
+        told = http.post(path, content=document).json()
+        assert [match["id"] for match in told["matches"]] == ["plain"]
+        assert [(failure["id"], failure["code"]) for failure in told["failures"]] == [("hostile", "too-many-steps")]
+    with pytest.warns(xsift.FailureWarning, match="'hostile' could not be decided") as warned:
+        assert client.match(document) == ["plain"]
+    assert warned[0].filename == __file__
+    with pytest.warns(xsift.FailureWarning, match="'hostile' could not be decided"):
+        assert list(client.select(document)) == ["plain"]
+    explained = http.post("/explain", content=b'{"xml": "<b/>", "subscription": "plain"}')  # of whatever content type
+    assert explained.json()["matched"] is False
 
 
 def test_fragments_and_whole_documents_are_delivered(client: xsift.Client) -> None:

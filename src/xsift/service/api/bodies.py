@@ -4,20 +4,22 @@ line.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import zstandard
 from pydantic_core import from_json
-from starlette.datastructures import FormData, Headers
-from starlette.formparsers import MultiPartException, MultiPartParser
+from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 from xsift.service.api.problems import Problem
 
 __all__ = [
     "Line",
+    "Part",
     "charset_in",
     "media_type_of",
     "parse_json",
@@ -29,8 +31,10 @@ __all__ = [
     "too_long",
 ]
 
-PIECE = 1 << 20  # bytes that are unpacked at a time
+PIECE = 64 << 10  # bytes that are unpacked at a time: who looks into them has the event loop to himself meanwhile
 ZSTD_SLICE = 256  # bytes: four of them can become 128 KB
+ZSTD_WINDOW = 8 << 20  # bytes that unpacking may keep: as much as RFC 9659 lets a body ask for
+LONGEST_HEADER = 16 << 10  # of a part of a form
 
 
 def media_type_of(request: Request) -> str:
@@ -82,7 +86,7 @@ class _Gzip:
 
 class _Zstd:
     def __init__(self) -> None:
-        self._frames = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+        self._frames = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self._inflate = self._frames.decompressobj()
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
@@ -92,7 +96,9 @@ class _Zstd:
                 while part:
                     if self._inflate.eof:  # frames that follow each other, as `cat a.zst b.zst` makes them
                         self._inflate = self._frames.decompressobj()
-                    yield self._inflate.decompress(part)
+                    unpacked = self._inflate.decompress(part)
+                    for place in range(0, len(unpacked), PIECE):
+                        yield unpacked[place : place + PIECE]
                     part = self._inflate.unused_data
         except zstandard.ZstdError as error:
             raise Problem(400, "bad-encoding", f"the body is not zstd: {error}") from error
@@ -129,6 +135,7 @@ async def _unpacked(request: Request, most: int) -> AsyncIterator[bytes]:
                 raise too_large(most)
             if piece:
                 yield piece
+                await asyncio.sleep(0)  # what arrived in one piece may become thousands: others have their turn
     if size or not isinstance(unpacker, _Plain):
         unpacker.finish()
 
@@ -240,35 +247,96 @@ def too_long(longest: int) -> Problem:
     return Problem(413, "line-too-long", f"a line is longer than {longest:,} bytes")
 
 
-class _Form(MultiPartParser):
-    """A form whose fields come as the bytes that they are, and that must be whole."""
+@dataclass(slots=True)
+class Part:
+    """A document in a form: a field, or a file."""
 
-    def __init__(self, request: Request, stream: AsyncGenerator[bytes, None], most_parts: int, largest: int) -> None:
-        # In latin-1 each byte is a character, and the other way round: which text they are is the document's to say.
-        kind = request.headers.get("content-type", "").partition(";")[2]
-        headers = Headers({"content-type": f"multipart/form-data; charset=latin-1; {kind}"})
-        super().__init__(headers, stream, max_files=most_parts, max_fields=most_parts, max_part_size=largest)
+    label: str
+    encoding: str | None
+    body: bytes | None
+    """None if it is too large."""
+
+
+class _Form:
+    """Takes a form apart. Of a part that is too large nothing is kept: it is refused, and the others are not."""
+
+    def __init__(self, boundary: bytes, largest: int) -> None:
+        self._largest = largest
+        self._found: list[Part] = []
         self.is_whole = False
+        self._begin()
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_header_field": self._name,
+                "on_header_value": self._value,
+                "on_header_end": self._header,
+                "on_part_data": self._data,
+                "on_part_end": self._end,
+                "on_end": self._finish,
+            },
+        )
 
-    def on_end(self) -> None:
+    def take(self, piece: bytes) -> list[Part]:
+        """The parts that end in a piece."""
+        try:
+            self._parser.write(piece)
+        except ValueError as error:  # headers of parts that are none
+            raise Problem(400, "bad-form", f"the form cannot be read: {error}") from error
+        found, self._found = self._found, []
+        return found
+
+    def _begin(self) -> None:
+        self._headers: dict[bytes, bytes] = {}
+        self._header_name, self._header_value = bytearray(), bytearray()
+        self._body, self._is_too_large = bytearray(), False
+
+    def _name(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+        self._refuse_long_header()
+
+    def _value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+        self._refuse_long_header()
+
+    def _refuse_long_header(self) -> None:
+        if len(self._header_name) + len(self._header_value) > LONGEST_HEADER:
+            raise ValueError(f"a header of a part is longer than {LONGEST_HEADER:,} bytes")
+
+    def _header(self) -> None:
+        self._headers[bytes(self._header_name).lower()] = bytes(self._header_value)
+        self._header_name, self._header_value = bytearray(), bytearray()
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        if len(self._body) + end - start > self._largest:
+            self._is_too_large = True
+            self._body.clear()
+        if not self._is_too_large:
+            self._body += data[start:end]
+
+    def _end(self) -> None:
+        _, options = parse_options_header(self._headers.get(b"content-disposition"))
+        if b"name" not in options:
+            raise ValueError("a part has no name")
+        label = (options.get(b"filename") or options[b"name"]).decode("utf-8", "replace")[:1000]
+        kind = self._headers.get(b"content-type", b"").decode("latin-1") if b"filename" in options else ""
+        body = None if self._is_too_large else bytes(self._body)
+        self._found.append(Part(label, charset_in(kind), body))
+
+    def _finish(self) -> None:
         self.is_whole = True
 
 
-async def read_form(request: Request, most: int, most_parts: int, largest: int) -> FormData:
-    """A form, unpacked. All text in it is bytes in latin-1. Close it."""
-
-    async def stream() -> AsyncGenerator[bytes, None]:
-        async for piece in _unpacked(request, most):
-            yield piece
-
-    parser = _Form(request, stream(), most_parts, largest)
+async def read_form(request: Request, most: int, largest: int) -> AsyncIterator[Part]:
+    """The documents of a form as they arrive."""
+    _, options = parse_options_header(request.headers.get("content-type"))
     try:
-        form = await parser.parse()
-    except MultiPartException as error:
-        raise Problem(400, "bad-form", f"the form cannot be read: {error.message}") from error
-    except (ValueError, KeyError, AssertionError) as error:  # headers of parts that are none
-        raise Problem(400, "bad-form", "the form cannot be read") from error
-    if not parser.is_whole:
-        await form.close()
+        form = _Form(options.get(b"boundary", b""), largest)
+    except ValueError as error:
+        raise Problem(400, "bad-form", f"the form cannot be read: {error}") from error
+    async for piece in _unpacked(request, most):
+        for part in form.take(piece):
+            yield part
+    if not form.is_whole:
         raise Problem(400, "bad-form", "the form ends too early", hint="its last boundary is missing")
-    return form

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, null, select
-from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 import xsift
@@ -42,7 +41,8 @@ JSON_TYPE = (b"content-type", b"application/json")
 XML = ("application/xml", "text/xml", "application/octet-stream")
 NDJSON = ("application/x-ndjson", "application/jsonl", "application/jsonlines", "application/ndjson")
 TOGETHER = 64  # documents of a stream that are published in one piece
-MOST_FILES = 1000
+MOST_DOCUMENTS = 1_000_000  # of one request: the answer, which has a line for each, is kept until then
+TURN = 100  # documents that are looked at before others have their turn
 MOST_SELECTED = 1000  # subscriptions that nodes are selected for in one call
 LONGEST_KEY = 200
 
@@ -153,6 +153,10 @@ async def _publish_many(
                 places.append(number)
                 size += len(item.body)
             number += 1
+            if number > MOST_DOCUMENTS:
+                raise Problem(413, "too-many-documents", f"one request has {MOST_DOCUMENTS:,} documents at most")
+            if number % TURN == 0:
+                await asyncio.sleep(0)
             if len(waiting) >= TOGETHER or size > 1 << 22:
                 await flush()
                 size = 0
@@ -203,22 +207,11 @@ async def _from_lines(call: Call) -> AsyncIterator[Incoming | Problem]:
 
 async def _from_form(call: Call) -> AsyncIterator[Incoming | Problem]:
     limits = call.parts.settings.limits
-    form = await read_form(call.request, limits.upload_bytes, MOST_FILES, limits.body_bytes)
-    try:
-        for name, value in form.multi_items():
-            encoding = None
-            if isinstance(value, UploadFile):
-                body, label = await value.read(), value.filename or name
-                encoding = charset_in(value.content_type or "")
-            else:
-                body, label = value.encode("latin-1"), name
-            label = label.encode("latin-1").decode("utf-8", "replace")[:1000]
-            if len(body) > limits.body_bytes:
-                yield Problem(413, "too-large", f"{label} is larger than {limits.body_bytes:,} bytes")
-            else:
-                yield Incoming(body, label, encoding)
-    finally:
-        await form.close()
+    async for part in read_form(call.request, limits.upload_bytes, limits.body_bytes):
+        if part.body is None:
+            yield Problem(413, "too-large", f"{part.label} is larger than {limits.body_bytes:,} bytes")
+        else:
+            yield Incoming(part.body, part.label, part.encoding)
 
 
 # Looking at what was published
