@@ -20,15 +20,14 @@ from xsift.errors import XsiftError
 from xsift.service.api import models
 from xsift.service.api.bodies import Line, read_lines, too_long
 from xsift.service.api.documents import NDJSON, in_trial
-from xsift.service.api.problems import Problem
+from xsift.service.api.problems import Problem, error_json
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
-from xsift.service.store import deliveries as deliveries_store
 from xsift.service.store import keys
 from xsift.service.store import subscriptions as store
 from xsift.service.store.subscribers import NewSubscribers
 from xsift.service.store.subscriptions import Subscription
 
-__all__ = ["OWNER", "checked_name", "error_json", "routes", "shown"]
+__all__ = ["OWNER", "checked_name", "routes", "shown"]
 
 routes = Routes("subscriptions")
 
@@ -74,13 +73,6 @@ def shown(row: Row[Any], call: Call | None = None) -> dict[str, Any]:
         if last_failure is not None:
             answer["last_failure"] = last_failure
     return answer
-
-
-def error_json(error: XsiftError) -> dict[str, Any]:
-    """An error as a field of an answer: code, detail, hint, and where."""
-    fields = deliveries_store.error_fields(error)
-    fields["detail"] = fields.pop("message")
-    return fields
 
 
 def _check(rows: Sequence[tuple[str, str, bool, dict[str, str]]], residuals: Any) -> dict[int, XsiftError]:
