@@ -8,6 +8,7 @@ Differences that are faults of libxml2 (2.14), each with its smallest case. They
     <!DOCTYPE a [<!ENTITY e "x">]><a/>      string(/)      is "x": declared entities count as text below the document
     <a/>               (//a | //namespace::*)[1]           namespace nodes have no place in document order
     <a xml:id="i"><b xml:id="j"/></a>       id("j i")[1]   is b: the nodes of id() are in the order of the words
+    <a xml:id="i"/>    id(" i")         is empty: white space before the first word counts as part of it
     <a xmlns:n="u"/>   //namespace::m:n                    a prefix is ignored in a test of namespace nodes (followed)
     <a><b x="1"/></a>  //@x/following::node()              what follows an attribute follows its element (followed)
     <b xmlns=""/>      count(//b/namespace::*)             xmlns="" is counted as a namespace node (followed)

@@ -96,6 +96,7 @@ def test_ids_come_from_the_dtd_and_from_xml_id() -> None:
     assert document.values("id('two one no')") == ["1", "2"]
     assert document.values("id('r')/b") == ["1", "2"]
     assert document.values("id(//b/@i)") == ["1", "2"]
+    assert document.values("id(' \t one\n')") == ["1"]
 
 
 HOSTILE = [
