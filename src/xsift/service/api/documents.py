@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -23,7 +23,7 @@ from xsift.service.api.bodies import (
     read_lines,
     too_long,
 )
-from xsift.service.api.problems import Problem, Stopped
+from xsift.service.api.problems import Problem, Stopped, error_json
 from xsift.service.api.routes import Call, Parameter, PlainAnswer, Routes, json_response
 from xsift.service.publishing import Incoming, Overloaded, Receipt
 from xsift.service.store import deliveries as store
@@ -289,11 +289,11 @@ def _find(connection: Connection, number: int, owner: str | None) -> Any:
 # Trying
 
 
-async def _trial(call: Call) -> tuple[models.TrialIn | None, xsift.Document]:
-    """What is tried: a raw document, or JSON with an expression."""
+async def _trial(call: Call, *, raw: bool = True) -> tuple[models.TrialIn | None, xsift.Document]:
+    """What is tried: a raw document, where that is enough, or JSON with an expression."""
     most = call.parts.settings.limits.body_bytes
     body = await read_body(call.request, 2 * most)
-    if media_type_of(call.request) == "application/json":
+    if not raw or media_type_of(call.request) == "application/json":
         trial = models.TrialIn.model_validate(parse_json(body))
         return trial, xsift.Document(trial.xml)
     return None, xsift.Document(body, encoding=_charset(call))
@@ -342,28 +342,38 @@ async def match(call: Call) -> Response:
     if trial is not None and (trial.xpath is not None or trial.subscription is not None):
         row = await _named(call, trial)
 
-        def one() -> list[str]:
-            return _only(trial, call, row)[0].match(document)
+        def one() -> dict[str, Any]:
+            matcher, _ = _only(trial, call, row)
+            failures: dict[str, XsiftError] = {}
+            matches = [{"id": id} for id in matcher.match(document, failures=failures)]
+            return _answer(matches, failures.items())
 
-        return json_response({"matches": [{"id": id} for id in await in_trial(call, one)]})
-    entries = [entry for _, entry in await _own_matches(call, document)]
-    return Response(b'{"matches":[' + b",".join(entries) + b"]}", media_type="application/json")
+        return json_response(await in_trial(call, one))
+    entries, undecided = await _own_matches(call, document)
+    return json_response(_answer([from_json(entry) for entry in entries.values()], undecided))
 
 
-async def _own_matches(call: Call, document: xsift.Document) -> list[tuple[int, bytes]]:
-    """Rows and entries of the caller's subscriptions that match."""
+def _answer(matches: list[dict[str, Any]], undecided: Iterable[tuple[str, XsiftError]]) -> dict[str, Any]:
+    """What matched, and what could not be decided, if there is such."""
+    failures = [{**error_json(error), "id": id} for id, error in undecided]
+    return {"matches": matches, "failures": failures} if failures else {"matches": matches}
+
+
+async def _own_matches(call: Call, document: xsift.Document) -> tuple[dict[int, bytes], list[tuple[str, XsiftError]]]:
+    """The caller's subscriptions that match: their entries by row; and the ids of those that could not be decided."""
     owner = call.owner_or_all()
     snapshot = call.parts.live_set.snapshot
 
-    def work() -> list[tuple[int, bytes]]:
+    def work() -> tuple[dict[int, bytes], list[tuple[str, XsiftError]]]:
         found = snapshot.match([document], select=False)[0]
         if found.error is not None:
             raise found.error
-        return [
-            (snapshot.row(caught.place), snapshot.entry(caught.place) + b"}")
-            for caught in found.caught
-            if owner in (None, snapshot.owner(caught.place))
-        ]
+        caught = [caught.place for caught in found.caught if owner in (None, snapshot.owner(caught.place))]
+        failed = [place for place in found.failures if owner in (None, snapshot.owner(place))]
+        return (
+            {snapshot.row(place): snapshot.entry(place) + b"}" for place in caught},
+            [(snapshot.id(place), found.failures[place]) for place in failed],
+        )
 
     return await in_trial(call, work)
 
@@ -382,12 +392,15 @@ async def select_nodes(call: Call) -> Response:
     if trial is not None and (trial.xpath is not None or trial.subscription is not None):
         row = await _named(call, trial)
 
-        def one() -> list[dict[str, Any]]:
-            selected = _only(trial, call, row)[0].select(document, fragments=True)
-            return [{"id": id, "nodes": nodes_json(nodes)} for id, nodes in selected.items()]
+        def one() -> dict[str, Any]:
+            matcher, _ = _only(trial, call, row)
+            failures: dict[str, XsiftError] = {}
+            selected = matcher.select(document, fragments=True, failures=failures)
+            matches = [{"id": id, "nodes": nodes_json(nodes)} for id, nodes in selected.items()]
+            return _answer(matches, failures.items())
 
-        return json_response({"matches": await in_trial(call, one)})
-    rows = dict(await _own_matches(call, document))
+        return json_response(await in_trial(call, one))
+    rows, undecided = await _own_matches(call, document)
     if len(rows) > MOST_SELECTED:
         raise Problem(
             422,
@@ -397,12 +410,17 @@ async def select_nodes(call: Call) -> Response:
         )
     texts = await call.parts.reads.run(lambda connection: _texts(connection, list(rows)))
 
-    def all_of_them() -> list[dict[str, Any]]:
+    def all_of_them() -> dict[str, Any]:
         wanted = [(str(text.row), text.xpath, text.ordered, text.namespaces) for text in texts]
-        selected = _matcher_of(call, wanted).select(document, fragments=True, failures={})
-        return [{**from_json(entry), "nodes": nodes_json(selected.get(str(row), ()))} for row, entry in rows.items()]
+        failures: dict[str, XsiftError] = {}
+        selected = _matcher_of(call, wanted).select(document, fragments=True, failures=failures)
+        matches = {row: from_json(entry) for row, entry in rows.items()}
+        for row, match in matches.items():
+            match["nodes"] = nodes_json(selected.get(str(row), ()))
+        failed = [(matches[int(row)]["id"], error) for row, error in failures.items()]
+        return _answer(list(matches.values()), [*undecided, *failed])
 
-    return json_response({"matches": await in_trial(call, all_of_them)})
+    return json_response(await in_trial(call, all_of_them))
 
 
 def _texts(connection: Connection, rows: list[int]) -> list[Any]:
@@ -440,7 +458,7 @@ def steps_json(explanation: xsift.Explanation) -> list[dict[str, Any]]:
     statuses=(200, 404, 413, 422),
 )
 async def explain(call: Call) -> Response:
-    trial, document = await _trial(call)
+    trial, document = await _trial(call, raw=False)
     if trial is None or (trial.xpath is None) == (trial.subscription is None):
         raise Problem(422, "no-expression", "explain takes JSON with `xml`, and `xpath` or `subscription`")
     row = await _named(call, trial)
