@@ -74,6 +74,18 @@ def test_prefixes_that_come_at_once_all_stay(place: Place) -> None:
     assert found == {f"n{number}": f"urn:{number}" for number in range(2 * WRITERS)}
 
 
+def test_prefixes_that_another_gave_can_be_used_at_once(place: Place) -> None:
+    path, options = place
+    one = SubscriptionTable.create(path, storage_options=options)
+    other, third = (SubscriptionTable(path, storage_options=options) for _ in range(2))
+    one.add_namespaces({"n": "urn:n"})
+    other.add([("a", "//n:p")])
+    assert len(third.subscriptions()) == 1
+    one.add_namespaces({"m": "urn:m"})
+    other.replace([("a", "//m:p")])
+    assert third.namespaces == {"n": "urn:n", "m": "urn:m"}
+
+
 def test_of_two_that_remove_the_same_one_gets_an_error(place: Place) -> None:
     path, options = place
     one = SubscriptionTable.create(path, storage_options=options)

@@ -135,8 +135,9 @@ def compile_subscriptions(
     if errors not in ("raise", "collect"):
         raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
     if isinstance(subscriptions, SubscriptionTable):
+        rows = subscriptions.as_of()
         namespaces = subscriptions.namespaces | dict(namespaces or {})
-        subscriptions = subscriptions.as_of()
+        subscriptions = rows
     memory_bytes = worker_memory_bytes or worker_share(spark)
     options = MatcherOptions(engine=engine, engine_options=dict(engine_options or {}), residuals=residuals)
     where = storage_of(spark, storage, storage_options)

@@ -140,8 +140,9 @@ class SubscriptionTable:
 
     @property
     def namespaces(self) -> dict[str, str]:
-        """The prefixes that all expressions may use."""
+        """The prefixes that all expressions may use, now. Of rows that were read before it has all."""
         with self._lock:
+            self._log.look()
             return self._log.namespaces
 
     @property
@@ -166,8 +167,9 @@ class SubscriptionTable:
     ) -> Subscriptions:
         """The same as a set, which makes matchers. With errors="collect" expressions that this xsift cannot use are
         left out."""
+        rows = self.as_of(version, where=where).select(OWN.names)
         made = Subscriptions(namespaces=self.namespaces)
-        made.add_many(self.as_of(version, where=where).select(OWN.names), errors=errors)
+        made.add_many(rows, errors=errors)
         return made
 
     @_alone
@@ -266,7 +268,7 @@ class SubscriptionTable:
         and nothing changes. An id that comes twice counts once, the later rows are errors. With `if_version` the
         change is only made on that version; else TableError "version-conflict".
         """
-        good, failed = checked(given_rows(rows), self._log.namespaces, errors)
+        good, failed = checked(given_rows(rows), self.namespaces, errors)
         if good.num_rows or if_version is not None:
             added = good.append_column("_removed", pa.repeat(pa.scalar(False), good.num_rows))
             self._changed(lambda _: added, if_version)
@@ -293,7 +295,7 @@ class SubscriptionTable:
     ) -> list[tuple[str, XsiftError]]:
         """Makes these rows the whole set, as one new version that has only what is different: rows that are new or
         changed are added, those that are not among them removed. Errors are as with `add`."""
-        good, failed = checked(given_rows(rows), self._log.namespaces, errors)
+        good, failed = checked(given_rows(rows), self.namespaces, errors)
 
         def make(version: int) -> pa.Table:
             old = _public(_live(self._log.read(-1, version)))
