@@ -9,6 +9,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from datetime import time as dt_time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -187,6 +188,17 @@ def test_history_and_times(tmp_path: Path) -> None:
     assert listed(table, between.astimezone().replace(tzinfo=None)) == listed(table, 1)  # a time of this machine
     assert listed(table, start) == []
     assert listed(table, datetime.now()) == listed(table, 2)
+
+
+def test_times_where_clocks_go_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    clock = SimpleNamespace(now=lambda _: next(times), min=datetime.min)
+    monkeypatch.setattr(delta, "datetime", clock)
+    times = iter(datetime(2030, 1, 1, 12 - hour, 0, 0, 999, UTC) for hour in range(5))
+    for number in range(5):
+        table.add([(f"s{number}", "//a")])
+    for entry in table.history():
+        assert table.as_of(entry.time).num_rows == entry.version
 
 
 def test_a_change_for_one_version(place: Place) -> None:

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -180,12 +180,13 @@ class Log:
             raise TableError("unreadable-table", f"{self.place} cannot be read: {_first_line(error)}") from error
 
     def last_time(self) -> datetime | None:
-        """When the latest change was made, by the clock of who made it."""
+        """When the latest change was made, by the clock of who made it; rounded up, for Delta Lake cuts it to
+        milliseconds."""
         actions = pa.table(self._delta.get_add_actions(flatten=True))
         if "max._time" not in actions.column_names or not actions.num_rows:
             return None
         times = [time for time in actions["max._time"].to_pylist() if time is not None]
-        return max(times).astimezone(UTC) if times else None
+        return max(times).astimezone(UTC) + timedelta(milliseconds=1) if times else None
 
     # Changes
 
