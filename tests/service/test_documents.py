@@ -21,7 +21,7 @@ from starlette.requests import Request
 import xsift
 from tests.service.running import RunningServer, until
 from xsift.service.api import documents
-from xsift.service.api.bodies import Part, _Form, read_lines
+from xsift.service.api.bodies import FormPart, _Form, read_lines
 from xsift.service.api.problems import Problem
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -245,7 +245,7 @@ def test_a_part_of_a_form_that_is_too_large_is_refused_alone(http: httpx.Client)
 def test_a_form_is_published_as_it_arrives() -> None:
     form = _Form(b"x", 1000)
     head = b'--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n'
-    assert form.take(head + b"<a/>\r\n" + head + b"<b") == [Part("a", None, b"<a/>")]
+    assert form.take(head + b"<a/>\r\n" + head + b"<b") == [FormPart("a", None, b"<a/>")]
     form.take(b"/>\r\n--x\r\nx: ")
     with pytest.raises(Problem, match="the form cannot be read"):
         form.take(b"y" * 100_000)

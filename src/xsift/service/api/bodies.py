@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect, Request
 from xsift.service.api.problems import Problem
 
 __all__ = [
+    "FormPart",
     "Line",
-    "Part",
     "charset_in",
     "media_type_of",
     "parse_json",
@@ -248,7 +248,7 @@ def too_long(longest: int) -> Problem:
 
 
 @dataclass(slots=True)
-class Part:
+class FormPart:
     """A document in a form: a field, or a file."""
 
     label: str
@@ -262,7 +262,7 @@ class _Form:
 
     def __init__(self, boundary: bytes, largest: int) -> None:
         self._largest = largest
-        self._found: list[Part] = []
+        self._found: list[FormPart] = []
         self.is_whole = False
         self._begin()
         self._parser = MultipartParser(
@@ -278,7 +278,7 @@ class _Form:
             },
         )
 
-    def take(self, piece: bytes) -> list[Part]:
+    def take(self, piece: bytes) -> list[FormPart]:
         """The parts that end in a piece."""
         try:
             self._parser.write(piece)
@@ -322,13 +322,13 @@ class _Form:
         label = (options.get(b"filename") or options[b"name"]).decode("utf-8", "replace")[:1000]
         kind = self._headers.get(b"content-type", b"").decode("latin-1") if b"filename" in options else ""
         body = None if self._is_too_large else bytes(self._body)
-        self._found.append(Part(label, charset_in(kind), body))
+        self._found.append(FormPart(label, charset_in(kind), body))
 
     def _finish(self) -> None:
         self.is_whole = True
 
 
-async def read_form(request: Request, most: int, largest: int) -> AsyncIterator[Part]:
+async def read_form(request: Request, most: int, largest: int) -> AsyncIterator[FormPart]:
     """The documents of a form as they arrive."""
     _, options = parse_options_header(request.headers.get("content-type"))
     try:
