@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,6 +14,11 @@ import pytest
 import xsift
 from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, until
+from xsift.service.api import trying
+from xsift.service.store import deliveries as store
+from xsift.service.store import subscribers
+from xsift.service.store.database import Database
+from xsift.service.store.subscribers import NewSubscribers
 
 NEWS = "<news><title>Zürich 𝒳</title><title>Lima</title></news>"
 COSTLY = "<r>" + "<a b='1'/>" * 5000 + "</r>"
@@ -221,6 +228,51 @@ def test_who_fails_and_dead_letters_in_brief(client: xsift.Client, http: httpx.C
     assert set(brief) == {"document", "matches"}
     assert (brief["document"]["label"], brief["matches"]) == ("dead", [{"id": "fails"}])
     assert "xml" in http.get("/dead-letters").json()["items"][0]["delivery"]
+
+
+def test_dead_letters_come_in_pages(client: xsift.Client, http: httpx.Client) -> None:
+    receiver = Receiver(500)
+    client.add("fails", "//fails", subscriber="hook", deliver="document")
+    client.put_subscriber("hook", kind="webhook", url=receiver.url)
+    for number in range(3):
+        client.publish(f"<fails>{number}</fails>", label=str(number))
+    until(lambda: len(client.dead_letters()) == 3)
+    all_of_them = [letter["id"] for letter in client.dead_letters()]
+    ids: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = http.get("/dead-letters", params={"most": 2, "after": after}).json()
+        ids += [letter["id"] for letter in page["items"]]
+        after = page["next"]
+    assert ids == all_of_them
+    assert http.get("/dead-letters", params={"after": "1/x"}).status_code == 422
+
+
+def test_what_is_read_of_documents_at_a_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of dead letters, and of documents on which an expression is tried."""
+    monkeypatch.setattr(store, "DEAD_BYTES", 250)
+    monkeypatch.setattr(trying, "PREVIEW_BYTES", 250)
+    outcomes = [store.Outcome(number, "", b"x" * 100, None) for number in range(1, 6)]
+    database = Database(f"sqlite:///{tmp_path}/store.db")
+    with contextlib.closing(database), database.engine.begin() as connection:
+        number = subscribers.ensure(connection, "o", ["s"], NewSubscribers(10))["s"]
+        for outcome in outcomes:
+            outcome.deliveries = [(number, b"", True)]
+        store.store_publications(connection, [store.Publication("o", outcomes, 0.0)])
+        for delivery in store.read(connection, number, 0, 10):
+            store.bury(connection, delivery, 1, "no")
+        pages, after, more = [], None, True
+        while more:
+            rows, more = store.dead(connection, owner="o", after=after)
+            pages.append([row.place for row in rows])
+            after = (rows[-1].failed_at, rows[-1].subscriber, rows[-1].place)
+        brief, _ = store.dead(connection, owner="o", brief=True)
+        assert (pages, [row.body for row in brief]) == ([[5, 4], [3, 2], [1]], [None] * 5)
+        tried, before = [], None
+        while rows := trying._latest(connection, "o", before, 100):
+            tried.append([row.number for row in rows])
+            before = rows[-1].number
+    assert tried == [[5, 4], [3, 2], [1]]
 
 
 @pytest.mark.parametrize("path", ["/", "/console/app.js", "/console/style.css", "/console/sample-news.xml"])

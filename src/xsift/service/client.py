@@ -586,8 +586,7 @@ class Client:
 
     def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
         """The latest 1,000 deliveries that were given up: all, or by subscriber; brief="true": no documents."""
-        found: Sequence[dict[str, Any]] = self._run(self._calls.page("/dead-letters", filters, None))["items"]
-        return found
+        return [*self._pages("/dead-letters", filters)]
 
     def replay(self, id: str) -> None:
         """Sends a dead letter again. Raises ServiceError if it fails again."""
@@ -680,11 +679,14 @@ class AsyncClient:
         """A subscription. Raises SubscriptionError if there is none."""
         return await self._run(_Call[dict[str, Any]]("GET", _path("subscriptions", id), _json, self._calls.owner))
 
-    async def list(self, **filters: Any) -> AsyncIterator[dict[str, Any]]:
+    def list(self, **filters: Any) -> AsyncIterator[dict[str, Any]]:
         """Subscriptions: all, or by prefix, contains, subscriber, labels."""
+        return self._pages("/subscriptions", filters)
+
+    async def _pages(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         after: str | None = None
         while True:
-            page = await self._run(self._calls.page("/subscriptions", filters, after))
+            page = await self._run(self._calls.page(path, filters, after))
             for row in page["items"]:
                 yield row
             after = page["next"]
@@ -787,8 +789,7 @@ class AsyncClient:
 
     async def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
         """The latest 1,000 deliveries that were given up: all, or by subscriber; brief="true": no documents."""
-        found: Sequence[dict[str, Any]] = (await self._run(self._calls.page("/dead-letters", filters, None)))["items"]
-        return found
+        return [letter async for letter in self._pages("/dead-letters", filters)]
 
     async def replay(self, id: str) -> None:
         """Sends a dead letter again. Raises ServiceError if it fails again."""

@@ -385,24 +385,41 @@ async def acknowledge(call: Call) -> Response:
     parameters=[
         OWNER,
         Parameter("subscriber", "Of one subscriber."),
-        Parameter("most", "At most 1,000.", {"type": "integer"}),
+        Parameter("most", "At most 1,000; fewer if they are large.", {"type": "integer"}),
+        Parameter("after", "The `next` of the page before."),
         Parameter("brief", "`true`: without documents and fragments.", {"enum": ["true"]}),
     ],
 )
 async def dead_letters(call: Call) -> Response:
     owner, most, named = call.owner_or_all(), call.number("most", 100, 1, 1000), call.query("subscriber")
+    after, brief = _grave(call.query("after")), bool(call.choice("brief", "", "true"))
 
-    def ask(connection: Connection) -> list[Any]:
+    def ask(connection: Connection) -> dict[str, Any]:
         number = store.find(connection, call.owner(), named).number if named else None
-        return deliveries.dead(connection, owner=owner, subscriber=number, most=most)
+        rows, more = deliveries.dead(connection, owner=owner, subscriber=number, most=most, after=after, brief=brief)
+        next_ = f"{rows[-1].failed_at!r}/{delivery_id(rows[-1].subscriber, rows[-1].place)}" if more else None
+        return {"items": [_dead(row, brief=brief) for row in rows], "next": next_}
 
-    rows = await call.parts.reads.run(ask)
-    items = [_dead(row) for row in rows]
-    if call.choice("brief", "", "true"):
-        for item in items:
-            facts, matches = item["delivery"]["document"], item["delivery"]["matches"]
-            item["delivery"] = {"document": facts, "matches": [{"id": match["id"]} for match in matches]}
-    return json_response({"items": items, "next": None})
+    return json_response(await call.parts.reads.run(ask))
+
+
+def _grave(after: str | None) -> deliveries.Grave | None:
+    """Where a page of dead letters begins."""
+    if not after:
+        return None
+    failed_at, _, id = after.partition("/")
+    try:
+        return (float(failed_at), *_numbers_of(id))
+    except ValueError as error:
+        raise Problem(422, "bad-parameter", "after is not the `next` of a page") from error
+
+
+def _numbers_of(id: str) -> tuple[int, int]:
+    """The subscriber and the place that the id of a delivery names. Raises ValueError if it is none."""
+    subscriber, _, place = id.partition("-")
+    if not all(number.isascii() and number.isdigit() and len(number) <= 18 for number in (subscriber, place)):
+        raise ValueError(id)
+    return int(subscriber), int(place)
 
 
 def _delivery_of(row: Any) -> StoredDelivery:
@@ -412,7 +429,11 @@ def _delivery_of(row: Any) -> StoredDelivery:
     )
 
 
-def _dead(row: Any) -> dict[str, Any]:
+def _dead(row: Any, *, brief: bool) -> dict[str, Any]:
+    delivery = from_json(as_json(_delivery_of(row), row.subscriber_id))
+    if brief:
+        matches = [{"id": match["id"]} for match in delivery["matches"]]
+        delivery = {"document": delivery["document"], "matches": matches}
     return {
         "id": delivery_id(row.subscriber, row.place),
         "subscriber": row.subscriber_id,
@@ -421,14 +442,14 @@ def _dead(row: Any) -> dict[str, Any]:
         "failed": row.failed_at,
         "attempts": row.attempts,
         "reason": row.reason,
-        "delivery": from_json(as_json(_delivery_of(row), row.subscriber_id)),
+        "delivery": delivery,
     }
 
 
 def _dead_letter(connection: Connection, id: str, owner: str | None) -> Any:
-    subscriber, _, place = id.partition("-")
-    if all(number.isascii() and number.isdigit() and len(number) <= 18 for number in (subscriber, place)):
-        found = deliveries.dead(connection, owner=owner, subscriber=int(subscriber), place=int(place))
+    with contextlib.suppress(ValueError):
+        subscriber, place = _numbers_of(id)
+        found, _ = deliveries.dead(connection, owner=owner, subscriber=subscriber, place=place)
         if found:
             return found[0]
     raise Problem(404, "unknown-delivery", f"there is no dead letter {id[:40]!r}")

@@ -27,6 +27,7 @@ routes = Routes("subscriptions")
 
 PREVIEW_SHOWN = 100
 PREVIEW_BATCH = 200
+PREVIEW_BYTES = 4 << 20  # of documents that are held at a time, or one that is larger
 NODES_SHOWN = 5000  # that an answer tells the places of
 
 
@@ -228,10 +229,19 @@ def _match_all(matcher: xsift.Matcher, documents: list[xsift.Document]) -> list[
 
 
 def _latest(connection: Connection, owner: str | None, before: int | None, most: int) -> list[Any]:
+    """The latest documents before a number; fewer if they are large."""
     table = documents.c
-    query = select(table.number, table.body, table.encoding, table.label, table.received, table.size)
-    if owner is not None:
-        query = query.where(table.owner == owner)
+    wanted = [] if owner is None else [table.owner == owner]
     if before is not None:
-        query = query.where(table.number < before)
-    return list(connection.execute(query.order_by(table.number.desc()).limit(most)))
+        wanted.append(table.number < before)
+    total, last = 0, None
+    sizes = select(table.number, table.size).where(*wanted).order_by(table.number.desc()).limit(most)
+    for number, size in connection.execute(sizes):
+        total += size
+        if total > PREVIEW_BYTES and last is not None:
+            break
+        last = number
+    if last is None:
+        return []
+    query = select(table.number, table.body, table.encoding, table.label, table.received, table.size)
+    return list(connection.execute(query.where(*wanted, table.number >= last).order_by(table.number.desc())))

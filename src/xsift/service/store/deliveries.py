@@ -38,6 +38,7 @@ __all__ = [
 
 CHUNK = 500
 PAGE_BYTES = 256 << 10  # that are read of deliveries at a time, or one that is larger: each reader may have them
+DEAD_BYTES = 8 << 20  # likewise of dead letters, in one answer
 
 
 @dataclass(slots=True)
@@ -441,6 +442,10 @@ def bury(connection: Connection, delivery: StoredDelivery, attempts: int, reason
     acknowledge(connection, delivery.subscriber, delivery.place)
 
 
+Grave = tuple[float, int, int]
+"""Where a dead letter is among all: when it failed, of which subscriber, its place."""
+
+
 def dead(
     connection: Connection,
     *,
@@ -448,22 +453,41 @@ def dead(
     subscriber: int | None = None,
     most: int = 100,
     place: int | None = None,
-) -> list[Any]:
-    """Dead letters, the latest first, with the subscriber's name."""
-    body = case((dead_letters.c.whole, documents.c.body), else_=None).label("body")
+    after: Grave | None = None,
+    brief: bool = False,
+) -> tuple[list[Any], bool]:
+    """Dead letters, the latest first, with the subscriber's name, and if not `brief` with their documents; fewer if
+    they are large. And whether there may be more."""
     source = dead_letters.join(subscribers, dead_letters.c.subscriber == subscribers.c.number).outerjoin(
         documents, dead_letters.c.document == documents.c.number
     )
+    wanted: list[Any] = []
+    if owner is not None:
+        wanted.append(subscribers.c.owner == owner)
+    if subscriber is not None:
+        wanted.append(dead_letters.c.subscriber == subscriber)
+    if place is not None:
+        wanted.append(dead_letters.c.place == place)
+    grave = tuple_(dead_letters.c.failed_at, dead_letters.c.subscriber, dead_letters.c.place)
+    if after is not None:
+        wanted.append(grave < tuple_(*after))
+    order = [column.desc() for column in (dead_letters.c.failed_at, dead_letters.c.subscriber, dead_letters.c.place)]
+    whole = dead_letters.c.whole & (not brief)
+    sizes = select(func.length(dead_letters.c.content), case((whole, documents.c.size), else_=0))
+    total = number = 0
+    for content, document in connection.execute(
+        sizes.select_from(source).where(*wanted).order_by(*order).limit(most)
+    ):
+        total += content + (document or 0)
+        if total > DEAD_BYTES and number:
+            break
+        number += 1
+    body = case((whole, documents.c.body), else_=None).label("body")
     query = select(
         dead_letters, subscribers.c.id.label("subscriber_id"), subscribers.c.owner, documents.c.encoding, body
     ).select_from(source)
-    if owner is not None:
-        query = query.where(subscribers.c.owner == owner)
-    if subscriber is not None:
-        query = query.where(dead_letters.c.subscriber == subscriber)
-    if place is not None:
-        query = query.where(dead_letters.c.place == place)
-    return list(connection.execute(query.order_by(dead_letters.c.failed_at.desc()).limit(most)))
+    rows = list(connection.execute(query.where(*wanted).order_by(*order).limit(number)))
+    return rows, number == most or total > DEAD_BYTES
 
 
 def exhume(connection: Connection, subscriber: int, place: int) -> None:
