@@ -280,8 +280,11 @@ def _find(connection: Connection, number: int, owner: str | None) -> Any:
     kept = (documents.c.owner, documents.c.received, documents.c.size, documents.c.body, documents.c.encoding)
     refused = (broken.c.owner, broken.c.received, broken.c.size, broken.c.body, null().label("encoding"))
     for table, columns in ((documents, kept), (broken, refused)):
-        row = connection.execute(select(*columns).where(table.c.number == number)).first()
-        if row is not None and owner in (None, row.owner):
+        query = select(*columns).where(table.c.number == number)
+        if owner is not None:  # others' are not even read: how long that took would tell that they are there
+            query = query.where(table.c.owner == owner)
+        row = connection.execute(query).first()
+        if row is not None:
             return row
     raise XsiftError("unknown-document", "there is no such document, or it is no longer kept")
 
