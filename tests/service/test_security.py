@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.service.api.security import REMEMBERED_SECONDS
 from xsift.service.connections import Connection, HttpServer
+from xsift.service.logs import _Text
 
 SETTINGS = """
 [limits]
@@ -368,14 +370,26 @@ def test_everything_that_was_changed_is_in_the_audit_log(guarded: Guarded) -> No
 
 def test_no_other_site_gets_at_an_open_server(server: RunningServer) -> None:
     url = server.url
-    rebound = httpx.get(f"{url}/subscriptions", headers={"host": "evil.example"})
-    assert (rebound.status_code, rebound.json()["code"]) == (421, "wrong-host")
+    for path in ("/subscriptions", "/metrics"):
+        rebound = httpx.get(url + path, headers={"host": "evil.example"})
+        assert (rebound.status_code, rebound.json()["code"]) == (421, "wrong-host")
     foreign = httpx.post(f"{url}/documents", content=b"<a/>", headers={"origin": "https://evil.example"})
     assert (foreign.status_code, foreign.json()["code"]) == (403, "wrong-origin")
     fetched = httpx.get(f"{url}/subscriptions", headers={"sec-fetch-site": "cross-site"})
     assert fetched.status_code == 403
     for host in ("localhost", f"127.0.0.1:{server.port}", "[::1]:80", "LOCALHOST:1"):
         assert httpx.get(f"{url}/subscriptions", headers={"host": host}).status_code == 200, host
+
+
+def test_what_is_logged_does_nothing_to_a_terminal() -> None:
+    record = logging.makeLogRecord({"msg": "slow document", "levelname": "INFO", "label": "a\r\x1b[2Jé\nb\u2028c\\"})
+    try:
+        raise ValueError("\x1b[2J")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+    line, *traced = _Text().format(record).split("\n")
+    assert line.endswith(r"slow document label=a\r\x1b[2Jé\nb\u2028c" + "\\")
+    assert traced[-1] == r"ValueError: \x1b[2J"
 
 
 def test_every_answer_has_the_headers(server: RunningServer) -> None:

@@ -38,8 +38,16 @@ class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = time.strftime("%H:%M:%S", time.localtime(record.created))
         more = "".join(f" {name}={value}" for name, value in _extra(record).items())
-        line = f"{at} {record.levelname.lower():7} {record.getMessage()}{more}".replace("\n", "\\n")
-        return line + (f"\n{self.formatException(record.exc_info)}" if record.exc_info else "")
+        line = _visible(f"{at} {record.levelname.lower():7} {record.getMessage()}{more}")
+        traced = self.formatException(record.exc_info).split("\n") if record.exc_info else []
+        return "\n".join([line, *map(_visible, traced)])
+
+
+def _visible(text: str) -> str:
+    """A text as one line that does nothing to a terminal: labels and names in it are strangers'."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def configure_logs(kind: str, level: str) -> None:

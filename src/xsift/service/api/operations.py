@@ -43,7 +43,7 @@ async def readiness(call: Call) -> Response:
 
 @routes.add("GET", "/metrics", "Metrics, for Prometheus.", gives="text/plain")
 async def metrics(call: Call) -> Response:
-    if call.gate.needs_key and not call.parts.settings.open_metrics:
+    if not call.parts.settings.open_metrics:
         caller = await call.gate.caller(call.request)
         if not caller.is_admin:
             raise Problem(403, "not-allowed", "metrics are for admins", hint="or set open_metrics")
