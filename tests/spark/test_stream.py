@@ -16,7 +16,7 @@ from tests.spark.data import BROKEN, expected, finish, interests, news
 from xsift.spark import FolderSink, match_documents, match_stream, progress_of, versions_used
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
-from xsift.spark.notes import Notes
+from xsift.spark.notes import Notes, check_output
 from xsift.tables import SubscriptionTable
 
 if TYPE_CHECKING:
@@ -523,3 +523,9 @@ def test_a_restart_with_another_output_is_refused(spark: SparkSession, tmp_path:
     for other in others:
         with pytest.raises(xsift.XsiftError, match=f"has {next(iter(other))}="):
             match_stream(inbox.stream(), **settings, **other)
+
+
+@pytest.mark.parametrize("checkpoint", ["wasbs://box@account/state", "dbfs:/state"])
+def test_a_checkpoint_that_only_spark_can_reach(checkpoint: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert not check_output(checkpoint, {}, {"kind": "rows"})
+    assert "cannot be reached" in caplog.text

@@ -22,6 +22,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import xsift
 from xsift.tables import SubscriptionTable, delta, is_table, split_version
+from xsift.tables.places import location
 
 Place = tuple[str, dict[str, str]]
 
@@ -389,6 +390,7 @@ def test_names_of_versions(tmp_path: Path) -> None:
     assert split_version("alerts") == ("alerts", None)
     assert split_version("alerts@12") == ("alerts", 12)
     assert split_version("s3://me@host/alerts") == ("s3://me@host/alerts", None)
+    assert location("dbfs:/alerts") == "dbfs:///alerts"  # no folder of this machine
     assert split_version("a@2030-01-31T12:00") == ("a", datetime(2030, 1, 31, 12))
     (tmp_path / "a@1").mkdir()
     assert split_version(str(tmp_path / "a@1")) == (str(tmp_path / "a@1"), None)

@@ -119,11 +119,12 @@ class _TakesBuffers:
 
 
 def arrow_filesystem(place: str, storage_options: Mapping[str, str]) -> pyarrow.fs.FileSystem:
-    """A location as a file system of Arrow's; paths are below it."""
+    """A location as a file system of Arrow's; paths are below it. Raises OSError if it cannot be reached."""
     if is_local(place):
         os.makedirs(place, exist_ok=True)
         return pyarrow.fs.SubTreeFileSystem(place, pyarrow.fs.LocalFileSystem())
-    from deltalake.fs import DeltaStorageHandler  # large: not loaded by those who need no object store
+    from deltalake.exceptions import DeltaError  # large: not loaded by those who need no object store
+    from deltalake.fs import DeltaStorageHandler
 
     class Handler(DeltaStorageHandler):
         """The files of an object store for Arrow. Arrow hands over buffers, and delta-rs takes bytes."""
@@ -131,7 +132,10 @@ def arrow_filesystem(place: str, storage_options: Mapping[str, str]) -> pyarrow.
         def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> pa.PythonFile:
             return pa.PythonFile(_TakesBuffers(self._handler.open_output_stream(path, metadata)), "w")
 
-    return pyarrow.fs.PyFileSystem(Handler(place, dict(storage_options)))
+    try:
+        return pyarrow.fs.PyFileSystem(Handler(place, dict(storage_options)))
+    except DeltaError as error:
+        raise OSError(f"{place} cannot be reached: {error}") from error
 
 
 class RemoteFolder:

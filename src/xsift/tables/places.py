@@ -12,6 +12,7 @@ from xsift.errors import TableError
 __all__ = ["check_place", "is_table", "location", "split_version"]
 
 LOG = "_delta_log"
+SCHEME = re.compile("^([a-z][a-z0-9+.-]+):/(?!/)")  # dbfs:/folder, which is no folder of this machine
 UNUSABLE = re.compile(r"[\[\]^|\\\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}")  # to delta-rs a path is part of a URL
 
 
@@ -20,6 +21,7 @@ def location(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     if name.startswith("file:"):
         name = "/" + name.removeprefix("file:").lstrip("/")
+    name = SCHEME.sub(r"\1:///", name)
     if "://" not in name:
         return os.path.abspath(name)
     scheme, rest = name.split("://", 1)
