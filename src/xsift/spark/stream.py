@@ -327,7 +327,7 @@ class _Process:
     def _bind(self) -> None:
         """Tells the sinks that ask which query they are for."""
         for name, sink in self._sinks.items():
-            if hasattr(sink, "for_query") and not getattr(sink, "query", None):
+            if sink is not None and hasattr(sink, "for_query") and not getattr(sink, "query", None):
                 id = self._place.query_id()
                 self._sinks[name] = sink.for_query(id if name == "sink" else f"{id}-dead-letters")
         self._bound = True
