@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import csv
 import gzip
 import json
 import lzma
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,26 @@ def test_a_column_by_its_own_name_leaves_others_to_their_owners(tmp_path: Path) 
     pyarrow.parquet.write_table(pa.table({"id": ["a"], "xpath": ["//a"], "query": ["q"]}), tmp_path / "s.parquet")
     table = read_subscriptions(tmp_path / "s.parquet", all_columns=True).table
     assert (table["xpath"].to_pylist(), table["query"].to_pylist()) == (["//a"], ["q"])
+
+
+def test_what_a_quote_encloses_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    reader = csv.reader
+
+    def counting(lines: Iterable[str], **options: Any) -> Any:
+        def counted() -> Iterator[str]:
+            for line in lines:
+                given.append(len(line))
+                yield line
+
+        return reader(counted(), **options)
+
+    monkeypatch.setattr(csv, "reader", counting)
+    text = 'a,"\n' + '""\n' * 500
+    found = read(tmp_path, "s.csv", text)
+    assert len(found.errors) == 501
+    assert sum(given) < 3 * len(text)
+    assert pairs(read(tmp_path, "s.csv", text + '//a"\nb,//b\n')) == [("a", "\n" + '"\n' * 500 + "//a"), ("b", "//b")]
 
 
 def test_a_column_may_be_called_line(tmp_path: Path) -> None:

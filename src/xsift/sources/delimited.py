@@ -52,29 +52,23 @@ def read_rows(file: ByteStream, delimiter: str) -> Iterator[DelimitedRow]:
 
 def _quoted_row(number: int, line: str, delimiter: str, lines: _Lines) -> DelimitedRow:
     """A row that begins with this line, and takes as many more as its quotes enclose."""
-    record, more = line, 0
-    while True:
-        try:
-            cells = next(csv.reader([record], delimiter=delimiter, strict=True))
-            lines.take(more)
-            return DelimitedRow(number, cells, text=line)
-        except csv.Error as error:
-            fault = str(error)
-        except StopIteration:
-            return DelimitedRow(number, [], "it is empty", text=line)
-        if "unexpected end of data" not in fault or len(record) > LINE_LIMIT_BYTES:
-            # A quote is out of place in what was joined: the first line alone is at fault.
-            return DelimitedRow(number, [], _spoken(fault, more), text=line)
-        while True:  # until the next line with a quote: the others cannot end it
-            following = lines.ahead(more)
-            if following is None:
-                return DelimitedRow(number, [], _spoken(fault, more), text=line)
+    more = 0
+
+    def asked_for() -> Iterator[str]:
+        nonlocal more
+        yield f"{line}\n"
+        size = len(line)
+        while size <= LINE_LIMIT_BYTES and (following := lines.ahead(more)) is not None:
             more += 1
-            record += "\n" + following
-            if '"' in following:
-                break
-            if len(record) > LINE_LIMIT_BYTES:
-                return DelimitedRow(number, [], _spoken("unexpected end of data", more), text=line)
+            size += len(following)
+            yield f"{following}\n"
+
+    try:
+        cells = next(csv.reader(asked_for(), delimiter=delimiter, strict=True))
+    except csv.Error as error:  # the first line alone is at fault: a quote may be out of place in it
+        return DelimitedRow(number, [], _spoken(str(error), more), text=line)
+    lines.take(more)
+    return DelimitedRow(number, cells, text=line)
 
 
 def _spoken(fault: str, more: int) -> str:
@@ -90,22 +84,30 @@ class _Lines:
     def __init__(self, file: ByteStream) -> None:
         self._lines = _numbered(file)
         self._ahead: list[tuple[int, str | None]] = []
+        self._taken = 0  # of those
 
     def next(self) -> tuple[int, str | None] | None:
-        return self._ahead.pop(0) if self._ahead else next(self._lines, None)
+        if self._taken == len(self._ahead):
+            return next(self._lines, None)
+        found = self._ahead[self._taken]
+        self.take(1)
+        return found
 
     def ahead(self, place: int) -> str | None:
         """The line that many places ahead; None if there is none, or it cannot be read."""
-        while len(self._ahead) <= place:
+        while len(self._ahead) - self._taken <= place:
             found = next(self._lines, None)
             if found is None:
                 return None
             self._ahead.append(found)
-        return self._ahead[place][1]
+        return self._ahead[self._taken + place][1]
 
     def take(self, number: int) -> None:
         """Skips that many lines: they belong to the row before."""
-        del self._ahead[:number]
+        self._taken += number
+        if 2 * self._taken >= len(self._ahead):
+            del self._ahead[: self._taken]
+            self._taken = 0
 
 
 def _numbered(file: ByteStream) -> Iterator[tuple[int, str | None]]:
