@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     compact = actions.add_parser("compact", help="merge files and delete dead ones; writers do this as they go")
     compact.add_argument("table", **TABLE)  # type: ignore[arg-type]
     compact.add_argument(
-        "--forget-before", metavar="VERSION", help="also forget all versions before this one or time"
+        "--forget-before", metavar="VERSION", help="also forget what was before this version or time"
     )
 
     for subparser in (remove, actions.choices["list"], actions.choices["export"]):
