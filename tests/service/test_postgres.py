@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from sqlalchemy import Connection
 
 import xsift
 from tests.service.receiver import Receiver
@@ -311,6 +312,29 @@ def test_a_subscriber_is_removed_while_another_server_delivers_to_it(cluster: Cl
             deliveries.bury(connection, deliveries.StoredDelivery(number, 1, 1, 0.0, b"", True), 1, "late")
             for table in (schema.deliveries, schema.dead_letters):
                 assert connection.execute(table.select()).all() == []
+
+
+def test_two_servers_are_told_of_the_same_new_subscriber(cluster: Cluster) -> None:
+    url = cluster.database("same")
+    made: list[bool] = []
+    with contextlib.closing(Database(url)) as database:
+
+        def put(connection: Connection) -> None:
+            kept = {"kind": "pull", "target": {}, "backlog": 10, "state": "active"}
+            made.append(subscribers.put(connection, "o", "s", **kept)[1])  # type: ignore[arg-type]
+
+        def put_too() -> None:
+            with database.engine.begin() as connection:
+                put(connection)
+
+        other = threading.Thread(target=put_too)
+        with database.engine.begin() as connection:
+            put(connection)
+            other.start()
+            with psycopg.connect(url, autocommit=True) as watching:
+                until(lambda: watching.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is not None)
+        other.join()
+    assert made == [True, False]
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 
 from xsift.errors import SubscriptionError
 from xsift.service.store.inserting import insert_rows
-from xsift.service.store.schema import dead_letters, deliveries
+from xsift.service.store.schema import dead_letters, deliveries, facts
 from xsift.service.store.schema import subscribers as table
 
 __all__ = ["NewSubscribers", "by_number", "check_number", "ensure", "find", "page", "put", "remove", "sent_to"]
@@ -85,9 +85,13 @@ def put(
     connection: Connection, owner: str, id: str, *, kind: str, target: dict[str, Any], backlog: int, state: str
 ) -> tuple[Row[Any], bool]:
     """Makes or changes a subscriber. Returns it, and whether it is new. What waits for it stays."""
-    there = connection.execute(
-        select(table).where(table.c.owner == owner, table.c.id == id).with_for_update()
-    ).first()
+    query = select(table).where(table.c.owner == owner, table.c.id == id).with_for_update()
+    there = connection.execute(query).first()
+    if there is None:
+        # Another server may make the same one at this moment. Who changes the set, which makes subscribers too, has it
+        # to himself; so has this, and then looks again.
+        connection.execute(select(facts).where(facts.c.name == "set-version").with_for_update())
+        there = connection.execute(query).first()
     if there is None:
         number = _insert(connection, owner, id, kind, target, backlog)
         if state != "active":
