@@ -88,8 +88,8 @@ def put(
     query = select(table).where(table.c.owner == owner, table.c.id == id).with_for_update()
     there = connection.execute(query).first()
     if there is None:
-        # Another server may make the same one at this moment. Who changes the set, which makes subscribers too, has it
-        # to himself; so has this, and then looks again.
+        # Another server may make the same one at this moment. Who changes the set, which makes subscribers too, has
+        # it to himself; so has this, and then looks again.
         connection.execute(select(facts).where(facts.c.name == "set-version").with_for_update())
         there = connection.execute(query).first()
     if there is None:
