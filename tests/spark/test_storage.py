@@ -14,7 +14,7 @@ import pytest
 
 import xsift
 from tests.spark.data import interests, news
-from xsift.spark import compile_job, compile_subscriptions, match_documents, planning
+from xsift.spark import census, compile_job, compile_subscriptions, match_documents, planning
 from xsift.spark.building import expression_rows, sorted_expressions
 from xsift.spark.census import part_digests, take_census
 from xsift.spark.planning import packed
@@ -262,7 +262,7 @@ def test_keys_are_more_than_a_router_holds(
     assert answers(match_documents(documents, subscriptions=compiled)) == EXPECTED
 
 
-def test_errors(spark: SparkSession, tmp_path: Path) -> None:
+def test_errors(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [("good", "//a"), ("bad", "//a["), ("also bad", "//a["), ("b", "//b")]
     frame = spark.createDataFrame(rows, "id string, xpath string")
     with pytest.raises(xsift.XPathError, match="bad"):
@@ -286,6 +286,10 @@ def test_errors(spark: SparkSession, tmp_path: Path) -> None:
         documents = spark.createDataFrame([("<a/>",), ("<b/>",), ("<y/>",)], "xml string")
         found = match_documents(documents, subscriptions=compiled, keep_xml=True).collect()
         assert {row.xml: row.matches for row in found} == {"<a/>": ["x"], "<b/>": ["b"], "<y/>": []}
+    monkeypatch.setattr(census, "TOLD_IDS", 1)
+    compiled = compile_subscriptions(spark, left, storage=str(tmp_path), errors="collect", namespaces={"new": "urn:n"})
+    assert (len(compiled.failed), compiled.untold) == (3, 1)
+    assert "4 left out" in str(compiled)
     nobody = compile_subscriptions(spark, frame.limit(0), storage=str(tmp_path))
     documents = spark.createDataFrame([("<a/>",), ("<a>",)], "xml string")
     found = match_documents(documents, subscriptions=nobody).collect()

@@ -71,6 +71,8 @@ class BuiltParts:
     failed: tuple[tuple[str, XsiftError], ...]
     reused: int = 0
     """How many of the parts were there already."""
+    untold: int = 0
+    """How many more could not be used than `failed` tells of."""
     entries: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
 
@@ -134,6 +136,7 @@ def build_parts(
         sum(entry["expressions"] for entry in entries),
         tuple(failed),
         len(reused),
+        sum(entry["failed"] for entry in entries) - len(failed),
         tuple(entries),
     )
 

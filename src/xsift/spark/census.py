@@ -122,8 +122,8 @@ def refuse_repeated(rows: DataFrame, census: Census) -> None:
         raise _repeated(twice[0]["id"], twice[0]["count"])
 
 
-def without_repeated(rows: DataFrame) -> tuple[DataFrame, list[tuple[str, XsiftError]]]:
-    """The rows with each id once, and errors of ids that came twice, of the first thousand.
+def without_repeated(rows: DataFrame) -> tuple[DataFrame, list[tuple[str, XsiftError]], int]:
+    """The rows with each id once, errors of ids that came twice, of the first thousand, and how many more there are.
 
     Rows of a DataFrame have no order: of those with an id the one stays whose expression is first in the alphabet.
     """
@@ -133,9 +133,11 @@ def without_repeated(rows: DataFrame) -> tuple[DataFrame, list[tuple[str, XsiftE
         .groupBy("id")
         .agg(sql.min("expression").alias("expression"), sql.count("*").alias("rows"))
     )
-    twice = counted.where("rows > 1").orderBy("id").limit(TOLD_IDS).collect()
-    failed: list[tuple[str, XsiftError]] = [(row["id"], _repeated(row["id"], row["rows"])) for row in twice]
-    return counted.select("id", "expression").unionByName(nameless), failed
+    twice = counted.where("rows > 1")
+    told = twice.orderBy("id").limit(TOLD_IDS).collect()
+    untold = twice.count() - TOLD_IDS if len(told) == TOLD_IDS else 0
+    failed: list[tuple[str, XsiftError]] = [(row["id"], _repeated(row["id"], row["rows"])) for row in told]
+    return counted.select("id", "expression").unionByName(nameless), failed, untold
 
 
 def _repeated(id: str, rows: int) -> SubscriptionError:

@@ -68,9 +68,10 @@ class CompileJob:
         if not census.again or self.errors != "collect":
             refuse_repeated(rows, census)
             return self._compiled(rows, census, cores, shards, budget_bytes, sample)
-        rows, repeated = without_repeated(rows)
+        rows, repeated, untold = without_repeated(rows)
         built, router, sharded = self._compiled(rows, take_census(rows, cores), cores, shards, budget_bytes, sample)
-        return replace(built, failed=(*repeated, *built.failed)), router, sharded
+        built = replace(built, failed=(*repeated, *built.failed), untold=built.untold + untold)
+        return built, router, sharded
 
     def _compiled(
         self, rows: DataFrame, census: Census, cores: int, shards: int | None, budget_bytes: int, sample: Sample

@@ -71,6 +71,8 @@ class Compiled:
     """How many distinct expressions there are, if they were counted."""
     reused: int = 0
     """How many parts were there already when it was compiled."""
+    untold: int = 0
+    """How many more were left out than `failed` tells of, which are the first thousand of each part."""
 
     def task(self, **settings: Any) -> Task:
         """The function that workers run; `settings` are those of Task."""
@@ -91,7 +93,7 @@ class Compiled:
     def __str__(self) -> str:
         shards = f" in {len(self.parts)} shards" if self.sharded else ""
         distinct = "" if self.expressions is None else f" ({self.expressions:,} distinct expressions)"
-        left_out = f", {len(self.failed):,} left out" if self.failed else ""
+        left_out = f", {len(self.failed) + self.untold:,} left out" if self.failed else ""
         return (
             f"{self.subscriptions:,} subscriptions{distinct}{shards}{left_out}; "
             f"at most {self.index_bytes / 2**20:,.1f} MiB of index for each Python worker"
@@ -126,7 +128,8 @@ def compile_subscriptions(
     `engine`, `engine_options` and `residuals` are those of Subscriptions and its matchers. `shards` splits the set;
     by default into as many parts as it takes for each to fit `worker_memory_bytes`, which is by default what
     spark.executor.pyspark.memory leaves each worker if that is set (memory.py), else 2 GiB. With errors="collect"
-    subscriptions that cannot be used are left out and listed in `failed`.
+    subscriptions that cannot be used are left out and listed in `failed` (of a set that is compiled on executors the
+    first thousand of each part; `untold` says how many more there are).
     """
     if isinstance(subscriptions, Compiled):
         return subscriptions
@@ -199,6 +202,7 @@ def _compiled(job: CompileJob, built: BuiltParts, router: Router | None, sharded
         job.folder,
         built.expressions,
         built.reused,
+        built.untold,
     )
 
 
