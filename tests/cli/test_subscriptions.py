@@ -117,6 +117,7 @@ def test_history_and_diff(table: str, capsys: Capture) -> None:
     assert run("diff", table, "1", "1") == 1
     assert run("diff", table, "2", "1") == 2
     assert run("diff", table, "soon") == 2
+    assert run("diff", table, "31/01/2030") == 2
     assert "no version" in capsys.readouterr().err
 
 
@@ -179,6 +180,18 @@ def test_what_cannot_be_done(table: str, tmp_path: Path, capsys: Capture) -> Non
     assert run("list", table, "--where", "owner=me") == 2
     assert run("compact", table) == 0
     assert run("compact", table, "--forget-before", "1") == 0
+
+
+def test_a_version_is_not_changed_nor_taken_for_a_new_table(table: str, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "file.tsv").write_text("b\t//b\n")
+    assert run("add", table, "a", "//a") == 0
+    for action, *more in (("add", "b", "//b"), ("import", str(tmp_path / "file.tsv")), ("remove", "a"), ("history",)):
+        capsys.readouterr()
+        assert run(action, f"{table}@1", *more) == 2
+        assert "names a version" in capsys.readouterr().err
+    assert not Path(f"{table}@1").exists()
+    assert run("add", f"{table}@home", "a", "//a") == 0  # a name
+    assert run("list", f"{table}@home") == 0
 
 
 def test_a_table_wherever_a_file_is_taken(table: str, tmp_path: Path, capsys: Capture) -> None:

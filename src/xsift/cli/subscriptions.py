@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import IO, Any
 
 import pyarrow as pa
@@ -16,10 +15,11 @@ import pyarrow.parquet
 
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_errors_option, add_namespace_options, namespaces_of, plural, positive, report_failed
-from xsift.errors import SubscriptionError, XPathError, XsiftError
+from xsift.errors import SubscriptionError, TableError, XPathError, XsiftError
 from xsift.sources.namespaces import namespaces_in_text
 from xsift.sources.subscriptions import read_subscriptions
 from xsift.tables import SubscriptionTable, split_version
+from xsift.tables.places import version_in
 
 EPILOG = """\
 a table is a folder or a URL (s3://…, gs://…, abfss://…), which `add` and `import` make if it is not there; where a
@@ -124,6 +124,12 @@ def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def _opened(arguments: argparse.Namespace, *, create: bool = False) -> SubscriptionTable:
+    if _names_version(arguments.table):
+        raise TableError(
+            "bad-version",
+            f"{arguments.table} names a version; this takes a table",
+            hint="leave out what follows the @",
+        )
     storage = _pairs(arguments.storage, "--storage")
     user = getattr(arguments, "user", None)
     if create:
@@ -133,10 +139,11 @@ def _opened(arguments: argparse.Namespace, *, create: bool = False) -> Subscript
     return SubscriptionTable(arguments.table, storage_options=storage, user=user)
 
 
-def _version(text: str) -> int | datetime:
-    version = split_version(f"table@{text}")[1]
-    assert version is not None
-    return version
+def _names_version(table: str) -> bool:
+    try:
+        return split_version(table)[1] is not None
+    except TableError:  # an @ in its name
+        return False
 
 
 # Changes
@@ -208,7 +215,7 @@ def _told(table: SubscriptionTable, before: int) -> int:
 
 def _compact(arguments: argparse.Namespace) -> int:
     before = arguments.forget_before
-    _opened(arguments).compact(forget_before=None if before is None else _version(before))
+    _opened(arguments).compact(forget_before=None if before is None else version_in(before))
     return EXIT_OK
 
 
@@ -338,8 +345,8 @@ def _history(arguments: argparse.Namespace) -> int:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    until = None if arguments.until is None else _version(arguments.until)
-    diff = _opened(arguments).diff(_version(arguments.after), until)
+    until = None if arguments.until is None else version_in(arguments.until)
+    diff = _opened(arguments).diff(version_in(arguments.after), until)
     for sign, rows in (("-", diff.removed), ("+", diff.added), ("~", diff.changed)):
         _write_lines(rows, sys.stdout, f"{sign}\t")
     different = diff.added.num_rows + diff.removed.num_rows + diff.changed.num_rows

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from xsift.errors import TableError
 
-__all__ = ["check_place", "is_table", "location", "split_version"]
+__all__ = ["check_place", "is_table", "location", "split_version", "version_in"]
 
 LOG = "_delta_log"
 SCHEME = re.compile("^([a-z][a-z0-9+.-]+):/(?!/)")  # dbfs:/folder, which is no folder of this machine
@@ -67,10 +67,15 @@ def split_version(name: str) -> tuple[str, int | datetime | None]:
     path, at, text = name.rpartition("@")
     if not at or not path or os.path.exists(name) or "/" in text:
         return name, None
-    if text.isdigit():
-        return path, int(text)
+    return path, version_in(text)
+
+
+def version_in(text: str) -> int | datetime:
+    """A version's number, or a time."""
+    if text.isdecimal() and text.isascii():
+        return int(text)
     try:
-        return path, datetime.fromisoformat(text)
+        return datetime.fromisoformat(text)
     except ValueError:
         raise TableError(
             "bad-version", f"{text!r} is no version", hint="a number, or a time such as 2030-01-31T12:00"
