@@ -31,6 +31,8 @@ MISTAKES: dict[str, tuple[Callable[[Any, Any], object], type[Exception], str]] =
     "limits as a number": (lambda s, _: s.matcher(limits=5), TypeError, "limits must be xsift.Limits, not int"),
     "no threads": (lambda _, m: m.match_many([], threads=0), ValueError, "from 1 on, not 0"),
     "threads as text": (lambda _, m: m.match_many([], threads="2"), ValueError, "not '2'"),
+    "fewer tuples than none": (lambda _, m: m.tuples(b"<a/>", limit=-1), ValueError, "from 0 on, or None, not -1"),
+    "a limit as text": (lambda _, m: m.tuples(b"<a/>", limit="2"), ValueError, "not '2'"),
     "a folder that is not there": (lambda _, m: m.save("/no/such/a.xsift"), FileNotFoundError, "/no/such'"),
 }
 

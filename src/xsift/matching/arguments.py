@@ -13,7 +13,7 @@ from xsift.document.document import Document
 from xsift.document.limits import Limits
 from xsift.errors import DocumentError, SubscriptionError
 
-__all__ = ["arrow_array", "is_flag", "one_by_one", "text", "thread_count", "valid_limits"]
+__all__ = ["arrow_array", "is_flag", "one_by_one", "text", "thread_count", "tuple_limit", "valid_limits"]
 
 
 def text(name: str, value: Any) -> str:
@@ -63,6 +63,12 @@ def thread_count(threads: Any) -> int:
     if not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be a whole number from 1 on, not {threads!r}")
     return threads
+
+
+def tuple_limit(limit: Any) -> int | None:
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise ValueError(f"limit must be a whole number from 0 on, or None, not {limit!r}")
+    return limit
 
 
 def valid_limits(limits: Any) -> Limits:

@@ -27,7 +27,7 @@ import pyarrow as pa
 from xsift.document import Document, DocumentIndex, DocumentSource, DocumentTree, Limits, Reader
 from xsift.errors import DocumentError, FailureWarning, StorageError, SubscriptionError, XsiftError
 from xsift.matching import storage
-from xsift.matching.arguments import arrow_array, one_by_one, text, thread_count, valid_limits
+from xsift.matching.arguments import arrow_array, one_by_one, text, thread_count, tuple_limit, valid_limits
 from xsift.matching.arrow_arrays import buffers, lists, with_nulls
 from xsift.matching.desk import Desk
 from xsift.matching.display import html_page, html_table, plural, printable
@@ -352,7 +352,7 @@ class Matcher:
         has none to tell and is left out.
         """
         with self._closer_look(document, encoding) as (rows, views, failed):
-            found, more = self._selector.tuples(rows, views, limit)
+            found, more = self._selector.tuples(rows, views, tuple_limit(limit))
             self._report(failed | more, failures)
         return {self._rows.id(row): tuples for row, tuples in found.items()}
 
