@@ -287,7 +287,7 @@ def test_errors(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
         found = match_documents(documents, subscriptions=compiled, keep_xml=True).collect()
         assert {row.xml: row.matches for row in found} == {"<a/>": ["x"], "<b/>": ["b"], "<y/>": []}
     monkeypatch.setattr(census, "TOLD_IDS", 1)
-    compiled = compile_subscriptions(spark, left, storage=str(tmp_path), errors="collect", namespaces={"new": "urn:n"})
+    compiled = compile_subscriptions(spark, left, storage=str(tmp_path / "other"), errors="collect")
     assert (len(compiled.failed), compiled.untold) == (3, 1)
     assert "4 left out" in str(compiled)
     nobody = compile_subscriptions(spark, frame.limit(0), storage=str(tmp_path))
