@@ -162,6 +162,7 @@ def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "code"),
     [
         (["documents", "--output", "news.doc"], "unknown-format"),
+        (["documents", "--output", "-"], "unknown-format"),
         (["subscriptions", "--output", "alerts.txt"], "unknown-format"),
         (["subscriptions", "--output", "alerts"], "unknown-format"),
         (["documents", "--output", "nowhere/news.zip"], "output-not-writable"),
@@ -172,6 +173,7 @@ def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
         (["documents", "--like", "nobody", "--output", "news/"], "preset-unknown"),
         (["figures", "--like", "nobody"], "preset-unknown"),
         (["subscriptions", "--selectivity", "0.1", "--sample", "0"], "parameter-out-of-range"),
+        (["figures", "--like", "bfilter", "--sample", "0"], "parameter-out-of-range"),
     ],
 )
 def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: str) -> None:

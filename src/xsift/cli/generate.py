@@ -103,6 +103,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if getattr(arguments, "sample", 1) < 1:
+        raise WorkloadError("parameter-out-of-range", "The sample has no documents", hint="--sample 1 or more")
     {"documents": _documents, "subscriptions": _subscriptions, "figures": _figures}[arguments.kind](arguments)
     return 0
 
@@ -164,8 +166,6 @@ def _sample(arguments: argparse.Namespace, parameters: SubscriptionParameters) -
         return list(_documents_of(arguments.sample_from))
     preset = find_preset(arguments.like).documents if arguments.like else DocumentParameters()
     shared = {name: getattr(parameters, name) for name in _SHARED}
-    if arguments.sample < 1:
-        raise WorkloadError("parameter-out-of-range", "The sample has no documents", hint="--sample 1 or more")
     return list(islice(DocumentGenerator(replace(preset, number=arguments.sample, **shared)), arguments.sample))
 
 

@@ -45,6 +45,8 @@ def write_documents(documents: Iterable[bytes], output: str, number: int, *, for
     """Writes documents, numbered from 1. `number` is how many there are, for the width of their names."""
     width = len(str(number))
     named = ((f"document-{position:0{width}}", document) for position, document in enumerate(documents, 1))
+    if output == "-":
+        raise _unknown("standard output", DOCUMENT_ENDINGS)
     ending = _ending(output, DOCUMENT_ENDINGS)
     if not ending:
         with _failures_of(output):
