@@ -76,6 +76,18 @@ def test_bad_subscriptions_are_listed(here: SparkSession, tmp_path: Path, capsys
     assert "alerts.tsv:2: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["matches", "rows"])
+def test_what_could_not_be_decided_is_counted(
+    here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    costly = "//a[count(//*[count(following::*) > count(preceding::*)]) > 1]"
+    (tmp_path / "alerts.tsv").write_text(f"one\t//a\ncostly\t{costly}\n")
+    (tmp_path / "a.xml").write_text("<a>" + "<b/>" * 200 + "</a>")
+    options = ["--limit", "steps=100", "--kind", kind, "--output", str(tmp_path / "out")]
+    assert main(["spark", "match", "-s", str(tmp_path / "alerts.tsv"), str(tmp_path / "a.xml"), *options]) == 3
+    assert "1 match, 0 broken, 1 not decided" in capsys.readouterr().err
+
+
 def test_a_saved_set_is_compiled(here: SparkSession, tmp_path: Path) -> None:
     subscriptions = xsift.Subscriptions()
     subscriptions.add("all", "//a")

@@ -171,24 +171,31 @@ def _match(spark: SparkSession, arguments: argparse.Namespace) -> int:
     )
     matched.write.mode("overwrite" if arguments.overwrite else "errorifexists").parquet(arguments.output)
     finished = time.perf_counter()
-    rows, matches, broken = _counted(spark.read.parquet(arguments.output))
+    rows, matches, broken, undecided = _counted(spark.read.parquet(arguments.output))
     if not arguments.quiet:
+        not_decided = f", {undecided:,} not decided" if undecided else ""
         print(
-            f"{plural(rows, 'row')}, {plural(matches, 'match')}, {broken:,} broken: "
+            f"{plural(rows, 'row')}, {plural(matches, 'match')}, {broken:,} broken{not_decided}: "
             f"{ready - started:.2f} s to build, {finished - ready:.2f} s to match and write",
             file=sys.stderr,
         )
-    if broken or arguments.failed:
+    if broken or undecided or arguments.failed:
         return EXIT_BROKEN
     return EXIT_OK if matches else EXIT_NOTHING
 
 
-def _counted(written: DataFrame) -> tuple[int, int, int]:
-    """Rows, matches and broken documents of an output."""
-    each = "coalesce(size(matches), 0)" if "matches" in written.columns else "int(subscription is not null)"
-    row = written.selectExpr("count(*)", f"sum({each})", "count(error)").first()
+def _counted(written: DataFrame) -> tuple[int, int, int, int]:
+    """Rows, matches, broken documents, and subscriptions that could not be decided, of an output."""
+    if "matches" in written.columns:
+        counts = ["array_size(matches)", "int(error is not null)", "array_size(failures)"]
+    else:
+        counts = [
+            f"int(subscription is {subscription} and error is {error})"
+            for subscription, error in (("not null", "null"), ("null", "not null"), ("not null", "not null"))
+        ]
+    row = written.selectExpr("count(*)", *(f"coalesce(sum({each}), 0)" for each in counts)).first()
     assert row is not None
-    return int(row[0]), int(row[1] or 0), int(row[2])
+    return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
 
 def _stream(spark: SparkSession, arguments: argparse.Namespace) -> int:
