@@ -10,6 +10,7 @@ import random
 import sqlite3
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -474,3 +475,13 @@ def test_backlogs_are_dropped_in_pieces(tmp_path: Path) -> None:
 def test_queries_are_taken_apart_as_the_standard_library_does() -> None:
     for query in ("", "a", "a=", "=b", "a=b&c=d", "a=b&&c", "a=1&a=2", "a=b=c", "a=x+y", "a=%26&b=2", "é=ü", "a;b=c"):
         assert _parsed(query) == dict(parse_qsl(query, keep_blank_values=True)), query
+
+
+@pytest.mark.parametrize("missing", ["pydantic", "uvloop"])
+def test_what_is_not_installed_is_said_before_anything_is_done(missing: str, tmp_path: Path) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None; import xsift.cli; sys.exit(xsift.cli.main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "serve", "--data", str(tmp_path / "data"), "keys", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert done.stderr == f"xsift: the service needs {missing}: pip install 'xsift[serve]' [not-installed]\n"
+    assert list(tmp_path.iterdir()) == []

@@ -45,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serves, or works on keys; returns the exit code."""
     try:
+        from xsift.service.server import run as serve  # with all that the service needs, so that it is missed here
         from xsift.service.settings import read_settings
     except ModuleNotFoundError as error:
         raise XsiftError(
@@ -65,8 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if arguments.action:
         return _keys(arguments, settings)
-    from xsift.service.server import run as serve
-
     return serve(settings)
 
 
