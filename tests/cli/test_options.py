@@ -193,6 +193,20 @@ def test_ids_with_tabs_and_newlines_stay_on_their_line(folder: Path, capsys: pyt
     assert list(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))[1] == ["x\ty", rows[0]["id"]]
 
 
+def test_messages_have_nothing_that_a_terminal_would_obey(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "d.jsonl").write_text(json.dumps({"id": "x\x1b[2J\n0 errors", "xml": "<a>"}))
+    rows = [{"id": "\x1b]0;b\x07", "xpath": "//b["}, {"id": "c\u202e", "xpath": "//c[.='\n']"}]
+    (folder / "odd.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert main(["match", "-s", str(folder / "odd.jsonl"), str(folder / "d.jsonl")]) == 3
+    assert main(["check", str(folder / "odd.jsonl"), "--list"]) == 3
+    assert main(["explain", "-s", str(folder / "odd.jsonl"), "--id", "d\x1b"]) == 2
+    captured = capsys.readouterr()
+    lines = [*captured.err.splitlines(), *captured.out.splitlines()]
+    assert [line for line in lines if not line.isprintable()] == []
+    assert "x\\x1b[2J\\n0 errors:1:4: the document ends" in captured.err
+    assert "c\\u202e: //c[.='\\n']" in captured.out
+
+
 def test_undecided_and_broken_are_rows_of_every_kind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from xsift.errors import SubscriptionError
     from xsift.matching.evaluation import Decider

@@ -85,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _drop_output()
         return EXIT_OK
     except XsiftError as error:
-        print(f"xsift: {error}", file=sys.stderr)
+        from xsift.cli.common import say
+
+        say(f"xsift: {error}")
         return EXIT_USAGE if _is_usage(error) else EXIT_FAILED
     except OSError as error:
         _drop_output()

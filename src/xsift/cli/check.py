@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from typing import get_args
 
 import xsift
 from xsift.cli import EXIT_BROKEN, EXIT_OK
-from xsift.cli.common import add_namespace_options, namespaces_of, open_subscriptions, plural, progress
+from xsift.cli.common import add_namespace_options, namespaces_of, open_subscriptions, plural, progress, say
 from xsift.errors import XsiftError
 from xsift.matching import Residuals
 
@@ -83,7 +82,7 @@ def _print(
     reports: list[xsift.SubscriptionReport],
 ) -> None:
     for error in failed:
-        print(error, file=sys.stderr)
+        say(str(error))
     if arguments.list:
         print("\n".join(str(report) for report in reports))
     patterns = plural(counts["distinct_patterns"], "distinct pattern")

@@ -15,7 +15,7 @@ from tqdm import tqdm
 import xsift
 from xsift.errors import StorageError, SubscriptionError, XsiftError
 from xsift.matching import Limits, MatcherOptions, Residuals
-from xsift.matching.display import plural
+from xsift.matching.display import plural, printable
 from xsift.sources.namespaces import combined, namespaces_in_file, namespaces_in_text
 from xsift.sources.subscriptions import SubscriptionFile, is_subscription_file, read_subscriptions
 
@@ -39,6 +39,7 @@ __all__ = [
     "positive",
     "progress",
     "report_failed",
+    "say",
     "table_named",
     "told",
 ]
@@ -279,9 +280,9 @@ def _check_saved(arguments: argparse.Namespace, decided: Sequence[str] = ()) -> 
 def report_failed(failed: Sequence[XsiftError], errors: str) -> None:
     """Shows the subscriptions that cannot be used; raises an error if it is not to go on without them."""
     for error in failed[:REPORTED]:
-        print(f"xsift: {error}", file=sys.stderr)
+        say(f"xsift: {error}")
     if len(failed) > REPORTED:
-        print(f"xsift: and {len(failed) - REPORTED:,} more; `xsift check` lists all", file=sys.stderr)
+        say(f"xsift: and {len(failed) - REPORTED:,} more; `xsift check` lists all")
     if failed and errors == "raise":
         raise SubscriptionError(
             "bad-subscriptions",
@@ -291,6 +292,11 @@ def report_failed(failed: Sequence[XsiftError], errors: str) -> None:
 
 
 # For people to read
+
+
+def say(line: str) -> None:
+    """A line on standard error. What a terminal would obey is escaped: ids and names are strangers'."""
+    print(printable(line), file=sys.stderr)
 
 
 def told(document: str, error: XsiftError) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_subscription_options, encoding_of, load_matcher, told
+from xsift.cli.common import add_subscription_options, encoding_of, load_matcher, say, told
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Matcher
 from xsift.sources.documents import Found, read_documents
@@ -47,7 +46,7 @@ def _explain(matcher: Matcher, id: str, document: Found) -> int:
             raise document
         explanation = matcher.explain(document, id)
     except XsiftError as error:
-        print(told(document.label or "", error), file=sys.stderr)
+        say(told(document.label or "", error))
         return EXIT_BROKEN
     print(explanation)
     return EXIT_OK if explanation.matched else EXIT_NOTHING

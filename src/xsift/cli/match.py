@@ -22,6 +22,7 @@ from xsift.cli.common import (
     load_matcher,
     plural,
     positive,
+    say,
     told,
 )
 from xsift.cli.output import FORMATS, Result, ResultWriter, file_of, open_writer, output_format
@@ -208,10 +209,10 @@ class _Outcome:
             self._sample = None
         if result.error is not None:
             self.broken += 1
-            print(told(result.document, result.error), file=sys.stderr)
+            say(told(result.document, result.error))
         for id, failure in result.failures.items():
             self.undecided += 1
-            print(f"{result.document}: subscription {id}: {failure.message} [{failure.code}]", file=sys.stderr)
+            say(f"{result.document}: subscription {id}: {failure.message} [{failure.code}]")
 
     def exit_code(self) -> int:
         """What the process is to exit with."""
@@ -227,17 +228,16 @@ class _Outcome:
         parts += [f"{self.undecided:,} not decided"] if self.undecided else []
         parts += [plural(self.matches, "match")]
         left_out = f" ({self._loaded.failed:,} cannot be used)" if self._loaded.failed else ""
-        print(
+        say(
             f"{', '.join(parts)}, {plural(len(matcher), 'subscription')}{left_out} on engine {matcher.engine}: "
-            f"{build_seconds:.2f} s to build, {match_seconds:.2f} s to match",
-            file=sys.stderr,
+            f"{build_seconds:.2f} s to build, {match_seconds:.2f} s to match"
         )
         if sources.passed_over:
             names = ", ".join(sources.passed_over_names)
             more = ", …" if sources.passed_over > len(sources.passed_over_names) else ""
-            print(f"{plural(sources.passed_over, 'file')} passed over, no XML: {names}{more}", file=sys.stderr)
+            say(f"{plural(sources.passed_over, 'file')} passed over, no XML: {names}{more}")
         for hint in self._hints():
-            print(f"nothing matched: {hint}", file=sys.stderr)
+            say(f"nothing matched: {hint}")
 
     def _hints(self) -> list[str]:
         """Why nothing matched, if a subscription asks for names that are there in another namespace."""

@@ -14,7 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from xsift.cli import EXIT_BROKEN, EXIT_NOTHING, EXIT_OK
-from xsift.cli.common import add_errors_option, add_namespace_options, namespaces_of, plural, positive, report_failed
+from xsift.cli.common import (
+    add_errors_option,
+    add_namespace_options,
+    namespaces_of,
+    plural,
+    positive,
+    report_failed,
+    say,
+)
 from xsift.errors import SubscriptionError, TableError, XPathError, XsiftError
 from xsift.sources.namespaces import namespaces_in_text
 from xsift.sources.subscriptions import read_subscriptions
@@ -178,7 +186,7 @@ def _import(arguments: argparse.Namespace) -> int:
             raise found.errors[0]
         change(found.table, if_version=arguments.if_version)
     except (SubscriptionError, XPathError) as error:
-        print(f"xsift: {error}", file=sys.stderr)
+        say(f"xsift: {error}")
         raise SubscriptionError(
             "bad-subscriptions",
             "nothing was changed",

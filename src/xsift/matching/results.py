@@ -181,16 +181,21 @@ class SubscriptionReport:
     def __str__(self) -> str:
         lines = [f"{self.id}: {self.xpath}" + (" (ordered)" if self.ordered else "")]
         if self.never:
-            return "\n".join([*lines, "  no document can match it"])
-        if self.always and self.exact:
-            return "\n".join([*lines, "  every document matches it"])
-        if self.always:
-            lines.append("  indexed:   nothing: it is evaluated on every document")
+            lines.append("  no document can match it")
+        elif self.always and self.exact:
+            lines.append("  every document matches it")
+        else:
+            lines += self._parts()
+        return "\n".join(map(printable, lines))
+
+    def _parts(self) -> list[str]:
+        """What is indexed, and what is evaluated."""
+        lines = ["  indexed:   nothing: it is evaluated on every document"] if self.always else []
         lines += [f"  indexed:   {pattern}" for pattern in self.patterns]
         if not self.exact:
             lines.append(f"  evaluated: {self.residual}")
             lines.append(f"  because:   {self.reason} cannot be indexed")
-        return "\n".join(lines)
+        return lines
 
 
 @dataclass(frozen=True)
