@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 import xsift
 from tests.console.conftest import go
@@ -66,6 +66,24 @@ def test_much_at_once_stays_bounded(page: Page, client: xsift.Client) -> None:
     client.publish("<last/>", label="the last one")
     expect(documents(page).locator("li").first).to_contain_text("the last one")
     assert page.locator(".feed > li").count() <= 400
+
+
+def test_a_stream_that_was_refused_is_opened_again(page: Page, client: xsift.Client) -> None:
+    """As by a server that starts: it answers 503 until it has its set, and then browsers try no more."""
+    refused: list[str] = []
+
+    def refuse_once(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=503)
+
+    page.route("**/activity", refuse_once)
+    go(page, "Live")
+    client.publish("<again/>", label="after it was refused")
+    expect(documents(page).locator("li", has_text="after it was refused")).to_have_count(1)
+    assert refused
 
 
 def test_a_page_that_nobody_looks_at_rests(page: Page, client: xsift.Client) -> None:

@@ -60,6 +60,21 @@ def test_a_wrong_key_and_then_the_right_one(
     expect(page.get_by_label("API key")).to_be_visible()
 
 
+def test_who_signs_in_next_does_not_see_what_the_one_before_wrote(
+    guarded: tuple[RunningServer, dict[str, str]], open_page: Callable[..., Page]
+) -> None:
+    server, keys = guarded
+    page = open_page(server.url, expect=REFUSED)
+    sign_in(page, keys["alice"])
+    page.get_by_role("textbox", name="Expression").fill("//secret")
+    expect(page.locator(".verdict")).to_contain_text("Does not match")
+    for owner, shown in (("alice", "//secret"), ("bob", "//hl1[contains(., 'Spark')]")):
+        page.get_by_role("button", name="Sign out").click()
+        sign_in(page, keys[owner])
+        expect(page.locator("#who")).to_contain_text(owner)
+        expect(page.get_by_role("textbox", name="Expression")).to_have_value(shown)
+
+
 def test_each_owner_sees_their_own(
     guarded: tuple[RunningServer, dict[str, str]], open_page: Callable[..., Page]
 ) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 import xsift
 from tests.console.conftest import go, write
-from tests.service.running import RunningServer
+from tests.service.running import RunningServer, until
 
 
 def search(page: Page, text: str) -> None:
@@ -60,6 +60,22 @@ def test_one_is_made_from_try_changed_and_removed(page: Page, client: xsift.Clie
     page.get_by_role("button", name="Remove it").click()
     expect(page.locator(".table")).to_contain_text("Nothing is like that")
     assert "from-lima" not in client
+
+
+def test_what_is_said_of_an_expression_is_of_the_one_that_stands_there(page: Page) -> None:
+    go(page, "Subscriptions")
+    page.get_by_role("button", name="New …").click()
+    dialog = page.get_by_role("dialog")
+    held: list[Route] = []
+    page.route("**/subscriptions/validate", lambda route: held.append(route))
+    for number, xpath in enumerate(("//p[", "//p"), 1):
+        dialog.get_by_role("textbox", name="Expression").fill(xpath)
+        until(lambda number=number: page.evaluate("1") and len(held) == number)
+    for route in reversed(held):
+        with page.expect_response("**/subscriptions/validate"):
+            route.continue_()
+    page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))")
+    expect(dialog.get_by_role("textbox", name="Expression")).to_have_attribute("aria-invalid", "false")
 
 
 def test_one_is_tried_from_the_list(page: Page, client: xsift.Client) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 import xsift
 from tests.console.conftest import go, marked, paste, write
@@ -151,6 +151,23 @@ def test_documents_are_pasted_dropped_opened_and_picked(page: Page, client: xsif
     option.wait_for(state="attached")
     page.get_by_label("Recent document").select_option(option.get_attribute("value"))
     expect(page.locator(".row").first).to_contain_text("<a>kept</a>")
+
+
+def test_a_document_that_comes_late_does_not_take_the_place_of_another(page: Page, client: xsift.Client) -> None:
+    client.publish("<late/>", label="the late one")
+    page.reload()
+    page.wait_for_selector(".verdict b")
+    held: list[Route] = []
+    page.route("**/documents/*", lambda route: held.append(route))
+    recent = page.get_by_label("Recent document")
+    with page.expect_request("**/documents/*"):
+        recent.select_option(index=1)
+    page.get_by_label("Sample document").select_option(label="Invoice (namespaces)")
+    expect(page.locator(".document .name")).to_contain_text("Invoice")
+    with page.expect_response("**/documents/*"):
+        held[0].continue_()
+    page.evaluate("new Promise((resolve) => setTimeout(resolve, 300))")
+    expect(page.locator(".document .name")).to_contain_text("Invoice")
 
 
 def test_a_document_is_edited(page: Page) -> None:

@@ -70,28 +70,41 @@ export function decoded(buffer, charset) {
   }
 }
 
+const AGAIN_MILLISECONDS = 3000;
+
 /**
  * A stream of events that rests while nobody looks at the page: browsers allow few connections to one server.
  * `address()` is asked anew each time; `handlers` by the name of the event get the data and the event's id.
+ * A browser gives a stream up when the answer is an error, as a server's that is about to start: we do not.
  */
 export function listen(makeAddress, handlers, onState = () => {}) {
-  let source = null;
+  let source = null, timer = null;
+  const close = () => {
+    clearTimeout(timer);
+    if (source) source.close();
+    source = null;
+  };
   const open = () => {
+    close();
     source = new EventSource(makeAddress());
     source.onopen = () => onState('open');
-    source.onerror = () => onState(source.readyState === EventSource.CLOSED ? 'closed' : 'again');
+    source.onerror = () => {
+      const closed = source.readyState === EventSource.CLOSED;
+      if (closed) timer = setTimeout(open, AGAIN_MILLISECONDS);
+      onState(closed ? 'closed' : 'again');
+    };
     for (const [name, take] of Object.entries(handlers)) {
       source.addEventListener(name, (event) => take(JSON.parse(event.data), event.lastEventId));
     }
   };
   const turn = () => {
-    if (document.hidden && source) { source.close(); source = null; }
-    else if (!document.hidden && !source) open();
+    if (document.hidden) close();
+    else if (!source) open();
   };
   document.addEventListener('visibilitychange', turn);
   open();
   return () => {
     document.removeEventListener('visibilitychange', turn);
-    if (source) source.close();
+    close();
   };
 }

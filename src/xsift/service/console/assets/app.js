@@ -17,6 +17,7 @@ const screen = document.getElementById('screen');
 const context = { session: null, isAdmin: false, try: null };
 let leave = () => {};
 let shown = null;
+let owner = null; // who is signed in, or was the last
 
 /** Goes to Try with an expression, a document, or both. */
 context.tryThis = (what) => {
@@ -26,13 +27,16 @@ context.tryThis = (what) => {
 };
 
 async function start() {
+  const before = owner;
   try {
     context.session = await get('session');
   } catch (problem) {
     if (problem.status !== 401) cannot(problem);
     return;
   }
-  const { owner, roles, needs_key: needsKey } = context.session;
+  const { roles, needs_key: needsKey } = context.session;
+  owner = context.session.owner;
+  if (before !== null && before !== owner) { location.reload(); return; } // what the one before wrote is not theirs
   context.isAdmin = roles.includes('admin');
   context.may = (role) => context.isAdmin || roles.includes(role);
   fill(document.getElementById('who'),

@@ -212,7 +212,7 @@ class Stream {
     this.stop = listen(() => address(path, { peek: 'true', after: this.last, ...forOwner(subscriber.owner, this.context) }), {
       match: (delivery, id) => { this.last = id; this.empty.hidden = true; this.feed.add({ ...delivery, arrived: Date.now() / 1000 + this.clock() }); },
       gap: (gap, id) => { this.last = id; this.feed.add({ gap }); },
-    }, (state) => { if (state === 'closed') this.empty.textContent = 'The stream was closed.'; });
+    }, (state) => { if (state === 'closed') this.empty.textContent = 'The stream was closed; it is opened again …'; });
   }
 
   card(delivery) {

@@ -24,7 +24,7 @@ export function subscriptionForm(subscription, context, { isNew = false, done = 
     const wanted = editor.value;
     if (!wanted.xpath) { editor.wrong(null); fill(says); return; }
     const found = await post('subscriptions/validate', wanted).catch(() => null);
-    if (!found) return;
+    if (!found || JSON.stringify(wanted) !== JSON.stringify(editor.value)) return; // of an earlier expression
     editor.wrong(found.valid ? null : found.error);
     fill(says, !found.valid ? '' : found.never ? 'Valid, but no document can match it.' : found.exact ? 'Valid; the index decides it alone.'
       : found.always ? 'Valid; it is evaluated on every document, which costs.' : 'Valid; in part indexed, the rest is evaluated.');

@@ -36,6 +36,8 @@ export function mount(screen, context) {
   const recent = chooser('Recent', [], (id, label) => openKept(id, label));
   const state = { xml: '', label: '', tried: null, at: -1 };
   let asking = null;
+  let opened = 0; // documents so far: one that arrives when another was chosen meanwhile is not shown
+  let pointed = 0; // nor what was proposed for another element
 
   const pane = h('section', { class: 'card document', 'aria-label': 'Document' },
     h('div', { class: 'tools' }, title, walk, h('span', { class: 'grow' }), samples, recent,
@@ -79,7 +81,8 @@ export function mount(screen, context) {
     fill(walk);
     explanation.clear();
     caught.about(null);
-    if (state.xml) post('try', { xpath: '/*', xml: state.xml }).then(({ document_error: error }) => showBroken(error), () => {});
+    const { signal } = asking;
+    if (state.xml) post('try', { xpath: '/*', xml: state.xml }, { signal }).then(({ document_error: error }) => signal.aborted || showBroken(error), () => {});
   }
 
   function told(tried) {
@@ -123,6 +126,7 @@ export function mount(screen, context) {
 
   async function setDocument(xml, label, fromEdit = false) {
     if (xml.length > LARGEST) { say(`This has more than ${bytes(LARGEST)}.`, 'bad'); return; }
+    opened++;
     state.xml = xml.toWellFormed ? xml.toWellFormed() : xml;
     state.label = label;
     closeProposals();
@@ -149,25 +153,30 @@ export function mount(screen, context) {
 
   async function openFile(chosen) {
     if (chosen.size > LARGEST) { say(`${chosen.name} has more than ${bytes(LARGEST)}.`, 'bad'); return; }
-    await setDocument(decoded(await chosen.arrayBuffer()), chosen.name);
+    const number = ++opened;
+    const xml = decoded(await chosen.arrayBuffer());
     file.value = '';
+    if (number === opened) await setDocument(xml, chosen.name);
   }
 
   async function openSample(name) {
     const sample = SAMPLES.find((each) => each.file === name);
-    const answer = await fetch(`console/${sample.file}`);
+    const number = ++opened;
+    const xml = await (await fetch(`console/${sample.file}`)).text();
+    if (number !== opened) return;
     if (!editor.value.xpath || SAMPLES.some((each) => each.xpath === editor.value.xpath)) {
       editor.value = sample;
     }
-    await setDocument(await answer.text(), sample.name);
+    await setDocument(xml, sample.name);
   }
 
   async function openKept(id, label) {
+    const number = ++opened;
     try {
       const { text: xml } = await keptDocument(id);
-      await setDocument(xml, label || id);
+      if (number === opened) await setDocument(xml, label || id);
     } catch (problem) {
-      say(String(problem), 'bad');
+      if (number === opened) say(String(problem), 'bad');
     }
   }
 
@@ -198,14 +207,15 @@ export function mount(screen, context) {
   // Proposals
 
   async function point(element, attribute) {
-    const name = view.scan.name(element);
+    const name = view.scan.name(element), number = ++pointed, shown = opened;
     let answer;
     try {
       answer = await post('propose', { xml: state.xml, element, attribute, namespaces: editor.value.namespaces });
     } catch (problem) {
-      say(String(problem), 'bad');
+      if (number === pointed) say(String(problem), 'bad');
       return;
     }
+    if (number !== pointed || shown !== opened) return;
     const choose = (xpath) => {
       const used = Object.entries(answer.namespaces).filter(([prefix]) => xpath.includes(`${prefix}:`) || editor.bound[prefix]);
       editor.value = { xpath, namespaces: Object.fromEntries(used) };
@@ -252,6 +262,7 @@ export function mount(screen, context) {
   listRecent().catch(() => {});
 
   return () => {
+    opened++;
     if (editor.value.xpath || state.xml) kept = { ...editor.value, xml: state.xml, label: state.label };
     document.removeEventListener('paste', takes.paste);
     if (asking) asking.abort();
