@@ -174,6 +174,13 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         assert failed == {"a": False, "a row without an id": True, "b": False, "d": True, "f": False}
 
 
+def test_rows_as_json_is_read(spark: SparkSession) -> None:
+    rows = [("a", "//n:a", 1, ("urn:n", None)), ("b", "//b", 0, (None, None)), ("c", "//c", None, None)]
+    schema = "id string, xpath string, ordered int, namespaces struct<n: string, m: string>"
+    found = [row.expression for row in expression_rows(spark.createDataFrame(rows, schema)).collect()]
+    assert found == ['o\x1f[{"key":"n","value":"urn:n"}]\x1f//n:a', "//b", "//c"]
+
+
 def test_many_subscriptions_of_an_expression(spark: SparkSession, documents: DataFrame, tmp_path: Path) -> None:
     rows = [(f"{id} {n}", text, ordered, None) for id, text, ordered in interests(30) for n in range(5)]
     compiled = compile_subscriptions(spark, spark.createDataFrame(rows, SCHEMA), storage=str(tmp_path))

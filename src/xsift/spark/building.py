@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
 
 from xsift.errors import SubscriptionError, XPathError, XsiftError
 from xsift.matching import MatcherOptions
@@ -82,12 +83,15 @@ def expression_rows(subscriptions: DataFrame) -> DataFrame:
     xpath = sql.col("xpath").cast("string")
     marked, order, spaces = sql.contains(xpath, sql.lit(SEPARATOR)), sql.lit(""), sql.lit("")
     if "ordered" in subscriptions.columns:
-        is_ordered = sql.coalesce("ordered", sql.lit(False))
+        is_ordered = sql.coalesce(sql.col("ordered").cast("boolean"), sql.lit(False))
         marked, order = marked | is_ordered, sql.when(is_ordered, ORDERED).otherwise("")
     if "namespaces" in subscriptions.columns:
-        has_spaces = sql.coalesce(sql.size("namespaces") > 0, sql.lit(False))
+        prefixes = sql.col("namespaces")
+        if isinstance(subscriptions.schema["namespaces"].dataType, StructType):  # as JSON is read
+            prefixes = sql.from_json(sql.to_json(prefixes), "map<string,string>")
+        has_spaces = sql.coalesce(sql.size(prefixes) > 0, sql.lit(False))
         marked = marked | has_spaces
-        spaces = sql.when(has_spaces, sql.to_json(sql.array_sort(sql.map_entries("namespaces")))).otherwise("")
+        spaces = sql.when(has_spaces, sql.to_json(sql.array_sort(sql.map_entries(prefixes)))).otherwise("")
     whole = sql.concat(order, sql.lit(SEPARATOR), spaces, sql.lit(SEPARATOR), xpath)
     return subscriptions.select(
         sql.col("id").cast("string"), sql.when(marked, whole).otherwise(xpath).alias("expression")
