@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, text, tuple_, update
+from sqlalchemy import Connection, bindparam, case, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from xsift.errors import XsiftError
@@ -303,6 +303,7 @@ def store_broken(connection: Connection, found: list[Broken]) -> None:
         for item in found
     ]
     connection.execute(broken.insert(), rows)
+    connection.execute(delete(broken).where(broken.c.number < _broken_horizon(connection)))
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:
@@ -498,7 +499,7 @@ def exhume(connection: Connection, subscriber: int, place: int) -> None:
 
 
 def clean(connection: Connection, *, keep_from: int, receipts_before: float, most: int) -> int:
-    """Removes documents that nobody needs any more, some at a time; returns how many."""
+    """Removes documents and receipts that nobody needs any more, some at a time; returns how many."""
     # Written like the condition of the index: SQLAlchemy's `whole = 1` has SQLite look through all deliveries.
     needed = select(table.c.document).where(table.c.document == documents.c.number, text("deliveries.whole"))
     buried = select(dead_letters.c.document).where(dead_letters.c.document == documents.c.number)
@@ -509,13 +510,15 @@ def clean(connection: Connection, *, keep_from: int, receipts_before: float, mos
         .limit(most)
     )
     removed = connection.execute(delete(documents).where(documents.c.number.in_(old))).rowcount
-    connection.execute(delete(receipts).where(receipts.c.at < receipts_before))
-    connection.execute(
-        delete(broken).where(or_(broken.c.number < keep_from, broken.c.number < _broken_horizon(connection)))
-    )
+    expired = select(receipts.c.owner, receipts.c.key).where(receipts.c.at < receipts_before).limit(RECEIPTS_AT_ONCE)
+    removed += connection.execute(
+        delete(receipts).where(tuple_(receipts.c.owner, receipts.c.key).in_(expired))
+    ).rowcount
+    connection.execute(delete(broken).where(broken.c.number < keep_from))
     return removed
 
 
+RECEIPTS_AT_ONCE = 2000
 MOST_BROKEN = 1000
 
 
