@@ -207,6 +207,19 @@ def test_messages_have_nothing_that_a_terminal_would_obey(folder: Path, capsys: 
     assert "c\\u202e: //c[.='\\n']" in captured.out
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_names_have_nothing_that_a_terminal_would_obey(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "odd.jsonl").write_text(json.dumps({"id": "\x1b]0;b\x07é", "xpath": "//title"}))
+    for terminal, shown in ((Terminal(), "\\x1b]0;b\\x07é"), (io.StringIO(), "\x1b]0;b\x07é")):
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert main(["match", "-s", str(folder / "odd.jsonl"), str(folder / "a.xml")]) == 0
+        assert terminal.getvalue() == f"{folder / 'a.xml'}\t{shown}\n"
+
+
 def test_undecided_and_broken_are_rows_of_every_kind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from xsift.errors import SubscriptionError
     from xsift.matching.evaluation import Decider

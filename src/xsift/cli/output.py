@@ -30,6 +30,7 @@ import pyarrow.parquet
 
 from xsift.errors import XsiftError
 from xsift.matching import Node
+from xsift.matching.display import printable
 
 __all__ = ["FORMATS", "Format", "Kind", "Result", "ResultWriter", "file_of", "open_writer", "output_format"]
 
@@ -199,15 +200,24 @@ class _LineWriter:
 class _TextWriter(_LineWriter):
     """A line for each match: document, tab, subscription; with nodes also path and bytes."""
 
+    def __init__(self, kind: Kind, file: IO[str], is_standard: bool) -> None:
+        super().__init__(kind, file, is_standard)
+        self._is_terminal = file.isatty()
+
     def write(self, result: Result) -> None:
-        document = result.document.translate(ESCAPES)
+        document = self._name(result.document)
         if self._kind != "nodes":
-            self._file.writelines(f"{document}\t{id.translate(ESCAPES)}\n" for id in result.matches)
+            self._file.writelines(f"{document}\t{self._name(id)}\n" for id in result.matches)
             return
         for id, nodes in result.nodes.items():
-            shown = id.translate(ESCAPES)
+            shown = self._name(id)
             for node in nodes:
                 self._file.write(f"{document}\t{shown}\t{node.path}\t{node.start}-{node.end}\n")
+
+    def _name(self, name: str) -> str:
+        """An id or a label on one line, and without what a terminal would obey."""
+        shown = name.translate(ESCAPES)
+        return printable(shown) if self._is_terminal else shown
 
 
 class _CsvWriter(_LineWriter):

@@ -24,6 +24,7 @@ from xsift.cli.common import (
     say,
 )
 from xsift.errors import SubscriptionError, TableError, XPathError, XsiftError
+from xsift.matching.display import printable
 from xsift.sources.namespaces import namespaces_in_text
 from xsift.sources.subscriptions import read_subscriptions
 from xsift.tables import SubscriptionTable, split_version
@@ -312,8 +313,9 @@ def _cell(value: Any) -> str:
 
 def _write_lines(rows: pa.Table, file: IO[str], sign: str = "") -> None:
     columns = _columns(rows)
+    shown = printable if file.isatty() else str  # ids are strangers', and a terminal obeys
     for row in _records(rows):
-        file.write(sign + "\t".join(cell.translate(LINE_ENDS) for cell in _cells(row, columns)) + "\n")
+        file.write(sign + "\t".join(shown(cell.translate(LINE_ENDS)) for cell in _cells(row, columns)) + "\n")
 
 
 def _check_tsv(rows: pa.Table) -> None:
