@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from xsift.tables.folders import open_folder
+from xsift.tables.folders import RemoteFolder, open_folder
 
 
 def test_folder(place: tuple[str, dict[str, str]], tmp_path: Path) -> None:
@@ -32,6 +34,22 @@ def test_folder(place: tuple[str, dict[str, str]], tmp_path: Path) -> None:
     folder.delete("a")
     folder.delete("a")
     assert open_folder(f"{place[0]}/sub/folder/", place[1]).names() == ["b", "c"]
+
+
+def test_a_put_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    """Files are named by their content: half of one would be taken for all of it ever after."""
+
+    class Interrupted(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell():
+                raise KeyboardInterrupt
+            return super().read(10)
+
+    folder = RemoteFolder(f"file://{tmp_path}", {})
+    source: Any = SimpleNamespace(open=lambda _: Interrupted(bytes(100)))
+    with pytest.raises(KeyboardInterrupt):
+        folder.put(source, "a")
+    assert not folder.holds("a")
 
 
 def test_two_put_a_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

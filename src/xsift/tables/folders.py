@@ -153,8 +153,9 @@ class RemoteFolder:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        with self._files.open_output_stream(name) as file:
-            file.write(content)
+        stream = self._files.open_output_stream(name)
+        stream.write(content)
+        stream.close()  # not if something went wrong: what is closed appears, whole or not
 
     def delete(self, name: str) -> None:
         with suppress(FileNotFoundError):
@@ -168,9 +169,11 @@ class RemoteFolder:
         return bool(self._files.get_file_info(name).type == pyarrow.fs.FileType.File)
 
     def put(self, source: Path, name: str) -> None:
-        with source.open("rb") as file, self._files.open_output_stream(name) as stream:
+        stream = self._files.open_output_stream(name)
+        with source.open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 stream.write(chunk)
+        stream.close()  # as in write()
         source.unlink()
 
     def fetch(self, name: str, target: Path) -> None:
