@@ -10,15 +10,19 @@ docs/how-to/serve-others.md: sh and py blocks) are run in tests/service/test_pag
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from xsift.cli import SUBCOMMANDS, _parser
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -136,3 +140,49 @@ def test_a_link_to_a_folder_leads_to_the_list_of_its_files_in_the_site() -> None
         assert (ROOT / folder).is_dir()
         assert _target("docs/spark.md", "spark.md", f"../{folder}") == "examples/README.md"
     assert _target("docs/spark.md", "spark.md", "../examples/news_alerts.py") == "examples/news_alerts.py"
+
+
+def parsers(parser: argparse.ArgumentParser, name: str = "xsift") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """A parser and those of its subcommands, by what one types."""
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, subparser in action.choices.items():
+                yield from parsers(subparser, f"{name} {word}")
+
+
+def test_options_of_commands_in_the_docs_exist() -> None:
+    options = {
+        name: {option for action in parser._actions for option in action.option_strings}
+        for subcommand in SUBCOMMANDS
+        for name, parser in parsers(_parser([subcommand]))
+        if name.startswith(f"xsift {subcommand}")
+    }
+    checked = 0
+    for page in TEXTS:
+        commands = re.findall(r"\b(xsift [a-z]+(?: [a-z]+)?)\b([^\n`|]*)", page.read_text(encoding="utf-8"))
+        for command, rest in commands:
+            known = options.get(command) or options.get(command.rpartition(" ")[0]) or set()
+            given = set(re.findall(r"(?<![\w-])--[a-z-]+(?=[ =]|$)", rest)) if known else set()
+            assert given <= known, f"{page.name}: {command}{rest}"
+            checked += len(given)
+    assert checked > 50
+
+
+def test_the_table_of_settings_has_all_of_them() -> None:
+    pytest.importorskip("pydantic")
+    from pydantic import BaseModel
+
+    from xsift.service.settings import Settings
+
+    def names(section: BaseModel, prefix: str = "") -> Iterator[str]:
+        for name in type(section).model_fields:
+            value = getattr(section, name)
+            yield from names(value, f"{name}.") if isinstance(value, BaseModel) else [prefix + name]
+
+    table = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8").partition("\n## Settings\n")[2]
+    listed: list[str] = []
+    for cell in re.findall(r"^\| (`[^|]*) \|", table, re.M):
+        found = re.findall(r"`([^`]+)`", cell)
+        listed += [found[0].partition(".")[0] + name if name.startswith(".") else name for name in found]
+    assert sorted(listed) == sorted(names(Settings()))
