@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+import xsift
 from xsift.cli import SUBCOMMANDS, _parser
 
 ROOT = Path(__file__).parent.parent
@@ -186,3 +188,10 @@ def test_the_table_of_settings_has_all_of_them() -> None:
         found = re.findall(r"`([^`]+)`", cell)
         listed += [found[0].partition(".")[0] + name if name.startswith(".") else name for name in found]
     assert sorted(listed) == sorted(names(Settings()))
+
+
+def test_the_table_of_limits_has_all_of_them_with_their_defaults() -> None:
+    units = {"GiB": 2**30, "MiB": 2**20}
+    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+)(?: (\wiB))? \|", (ROOT / "SECURITY.md").read_text(), re.M)
+    listed = {name: int(number.replace(",", "")) * units.get(unit, 1) for name, number, unit in rows}
+    assert listed == dataclasses.asdict(xsift.Limits())
