@@ -105,11 +105,15 @@ def test_a_backlog_is_bounded_and_what_was_dropped_is_told(
     assert client.get_subscriber("s")["dropped"] == 90
     found = client.deliveries("s")
     assert [number_of(delivery) for delivery in found] == list(range(90, 100))
+    assert [delivery.dropped for delivery in found] == [90] + [0] * 9, "who only asks is told, too"
+    [event] = take(client, "s", 1)
+    assert (number_of(event), event.dropped) == (90, 90)
     [event] = take(client, "s", 1, after=f"{found[0].id.partition('-')[0]}-5")
     assert (number_of(event), event.dropped) == (90, 85)
     client.acknowledge("s", found[-1])
     publish(client, range(100, 105))
-    assert [number_of(delivery) for delivery in client.deliveries("s")] == list(range(100, 105))
+    found = client.deliveries("s")
+    assert [(number_of(delivery), delivery.dropped) for delivery in found] == [(n, 0) for n in range(100, 105)]
     assert client.get_subscriber("s")["dropped"] == 90
 
 

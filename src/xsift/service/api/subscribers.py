@@ -263,9 +263,9 @@ async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple
             if place > row.acknowledged_place and not peek:
                 await call.parts.writer.run(lambda connection: deliveries.acknowledge(connection, row.number, place))
         else:
-            place = max(row.acknowledged_place, row.dropped_place)
+            place = row.acknowledged_place  # what was dropped since then is told
             if peek:
-                place = max(place, row.last_place - PEEKED)
+                place = max(place, row.dropped_place, row.last_place - PEEKED)
         return row, await call.parts.outbox.attach(row.number, place), use
     except BaseException:
         use.streams -= 1
