@@ -161,6 +161,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_done(spark: SparkSess
     settings: dict[str, Any] = {"subscriptions": made, "checkpoint": str(tmp_path / "checkpoint"), "trigger": NOW}
     table = SubscriptionTable.create(tmp_path / "table")
     numbered = inbox.stream().withColumnRenamed("number", "batch_id")
+    timed = inbox.stream().selectExpr("*", "interval 1 day as due")
     owned = inbox.stream().withColumnRenamed("number", "subscriber")
     refused: list[tuple[dict[str, Any], str]] = [
         ({"sink": FolderSink(out)}, "a row for each match"),
@@ -171,6 +172,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_done(spark: SparkSess
         ({"sink": out, "dead_letters": FolderSink(out), "kind": "rows"}, "leaves out broken documents"),
         ({"sink": out, "documents": numbered}, "a column 'batch_id'"),
         ({"sink": DeltaSink(out), "documents": numbered}, "a column 'batch_id'"),
+        ({"sink": DeltaSink(out), "documents": timed}, "'due' is duration"),
         ({"sink": FolderSink(out), "documents": owned, "kind": "rows"}, "a column 'subscriber'"),
         ({"sink": out, "dead_letters": f"{out}/"}, "written to one place"),
         ({"sink": DeltaSink(out), "dead_letters": f"{out}/broken"}, "dead_letters= lies in the table of sink="),

@@ -29,6 +29,7 @@ from pyspark.sql import functions as sql
 
 from xsift.errors import XsiftError
 from xsift.spark.sinks import needs_free
+from xsift.tables.delta import not_storable
 from xsift.tables.folders import arrow_filesystem
 from xsift.tables.places import check_place, location
 
@@ -108,6 +109,13 @@ class DeltaSink:
         given = to_arrow_schema(matches, timezone="UTC")
         for column in self.partition_by:
             _check_partition(given.field(column))
+        wrong = not_storable(given)
+        if wrong is not None:
+            raise XsiftError(
+                "wrong-type",
+                f"the column {wrong.name!r} is {wrong.type}, which a Delta Lake table cannot hold",
+                hint="as text it can",
+            )
         return pa.schema([*given, pa.field("batch_id", pa.int64())])
 
     def _table(self, schema: pa.Schema) -> DeltaTable:

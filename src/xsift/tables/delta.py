@@ -35,7 +35,7 @@ from xsift.tables.folders import arrow_filesystem
 from xsift.tables.places import check_place, is_local
 from xsift.tables.rows import BOOKKEEPING, OWN, as_type, check_name
 
-__all__ = ["Log"]
+__all__ = ["Log", "not_storable"]
 
 FORMAT = "1"
 PROPERTIES = {
@@ -220,7 +220,7 @@ class Log:
                         "unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}"
                     ) from error
             except Exception as error:  # what delta-rs raises for types that Delta Lake has not is no DeltaError
-                column = _not_storable(booked.schema)
+                column = not_storable(booked.schema)
                 if column is None:
                     raise
                 raise TableError(
@@ -372,7 +372,7 @@ def _says_nothing(kind: pa.DataType) -> bool:
     return bool(pa.types.is_null(kind) or (pa.types.is_list(kind) and _says_nothing(kind.value_type)))
 
 
-def _not_storable(schema: pa.Schema) -> pa.Field | None:
+def not_storable(schema: pa.Schema) -> pa.Field | None:
     """The first column of a type that Delta Lake has not."""
     for column in schema:
         try:
