@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import random
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +100,15 @@ def test_ids_come_from_the_dtd_and_from_xml_id() -> None:
     assert document.values("id('r')/b") == ["1", "2"]
     assert document.values("id(//b/@i)") == ["1", "2"]
     assert document.values("id(' \t one\n')") == ["1"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_what_was_kept_is_forgotten_however_many_documents_there_were(tmp_path: Path) -> None:
+    here, program = Path(__file__).parent, tmp_path / "epochs"
+    rooms = here.parent.parent / "src" / "xsift"
+    folders = [f"-I{rooms / room}" for room in ("native", "evaluation", "xpath", "document/nodes")]
+    subprocess.run(["g++", "-std=c++17", *folders, here / "epochs.cpp", "-o", program, "-lexpat"], check=True)
+    assert subprocess.run([program], check=False).returncode == 0
 
 
 HOSTILE = [

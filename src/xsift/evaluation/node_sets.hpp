@@ -29,7 +29,7 @@ class NodeSets : public Axes {
     static constexpr size_t MOST_KEPT = 64 << 20;  // bytes of strings and sets that are kept for a document
 
     struct Kept {
-        int32_t epoch = 0;
+        uint32_t epoch = 0;
         int32_t set = -1;  // a number in kept_sets
         double number = 0;
         std::string_view text;
@@ -40,7 +40,7 @@ class NodeSets : public Axes {
     struct alignas(32) Local {
         int32_t expression = -1;
         int32_t node = 0;
-        int32_t epoch = 0;
+        uint32_t epoch = 0;
         int32_t first = 0;  // of a node-set
         union {
             double number = 0;  // or a boolean; of a node-set: whether it has no second node
@@ -58,7 +58,7 @@ class NodeSets : public Axes {
     std::vector<Kept> kept;          // by expression: what it is in this document
     std::deque<NodeList> kept_sets;  // which do not move while one is being visited
     size_t kept_sets_used = 0, kept_nodes = 0;
-    int32_t epoch = 1;
+    uint32_t epoch = 1;
     Arena arena;
     ListPool lists;
     std::vector<uint32_t> marks;     // by node: the last search that met it
@@ -79,9 +79,16 @@ class NodeSets : public Axes {
 
     void clear_kept() {
         arena.clear();
-        ++epoch;
+        next_epoch();
         if (kept_nodes > (size_t(1) << 20)) kept_sets.clear();
         kept_sets_used = kept_nodes = 0;
+    }
+
+    void next_epoch() {
+        if (++epoch != 0) return;
+        for (Kept& it : kept) it.epoch = 0;  // once in four billion documents what was kept long ago must go
+        for (Local& it : locals) it.epoch = 0;
+        epoch = 1;
     }
 
     Local& local(int32_t expression, int32_t node) {
