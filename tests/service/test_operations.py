@@ -29,8 +29,10 @@ from xsift.service.api.application import all_routes
 from xsift.service.api.openapi import describe
 from xsift.service.api.problems import status_of
 from xsift.service.api.routes import _parsed
+from xsift.service.keys_tool import add_key
 from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
-from xsift.service.store import deliveries, leases, migrations, schema, subscribers
+from xsift.service.settings import Settings
+from xsift.service.store import deliveries, keys, leases, migrations, schema, subscribers
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
 from xsift.service.store.numbers import (
@@ -443,6 +445,22 @@ def test_cleaning_does_not_look_through_all_deliveries(tmp_path: Path) -> None:
         for text, parameters in questions:
             plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)]
             assert not any("SCAN deliveries" in line or "SCAN documents" in line for line in plan), (text, plan)
+    database.close()
+
+
+def test_who_reads_and_then_writes_waits_for_who_writes_meanwhile(tmp_path: Path) -> None:
+    """Keys are made beside a server that writes: neither fails because of the other."""
+    settings = Settings(data=str(tmp_path))
+    database = Database(settings.database_url)
+    other = threading.Thread(target=add_key, args=(settings, "other", ["admin"], ""))
+    with database.engine.begin() as connection:
+        keys.any_keys(connection)
+        other.start()
+        other.join(1)
+        keys.create(connection, "one", ["admin"])
+    other.join()
+    with database.connect() as connection:
+        assert [row.owner for row in keys.list_keys(connection)] == ["one", "other"]
     database.close()
 
 

@@ -62,10 +62,10 @@ class Database:
             raise StorageError(
                 "no-driver", f"the driver for {parsed.drivername} is missing", hint="pip install 'xsift[serve]'"
             ) from error
-        self._for_reading = self.engine
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
+            self._for_reading = self.engine.execution_options(reads=True)
         else:
             self._for_reading = self.engine.execution_options(isolation_level="REPEATABLE READ")
         try:
@@ -141,7 +141,9 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    # Who reads first and then writes fails at once if another process wrote in between. Who says at the beginning
+    # that he is going to write waits for his turn.
+    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reads") else "BEGIN IMMEDIATE")
 
 
 def is_full(error: BaseException) -> bool:
