@@ -16,7 +16,7 @@ from tests.sources.test_records import TRICKY, records
 from tests.spark.data import finish
 from xsift.spark import read_records, register_sources
 from xsift.spark.places import _named, chunks_of, find_files, size_of
-from xsift.spark.source import RecordStreamReader, SourceSettings
+from xsift.spark.source import RecordStreamReader, SourceSettings, packed, read_pack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,6 +147,18 @@ def test_places_are_found_on_executors(spark: SparkSession, tmp_path: Path) -> N
     assert frame.rdd.getNumPartitions() > 6
     assert [bytes(row.xml) for row in rows if row.file.endswith("small.xml")] == [b"<article/>"]
     assert any(row.file.endswith("bad.xml") for row in rows)
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "dump.xml"
+    path.write_bytes(DUMP)
+    settings = SourceSettings.of({"path": str(path), "record": "article", "splitBytes": "40000"})
+    packs = packed(find_files(str(path)), settings)
+    path.write_bytes(DUMP[:100_000])
+    rows = [row for pack in packs for batch in read_pack(pack.splits, settings) for row in batch.to_pylist()]
+    told = [row["read_error"] for row in rows if row["read_error"]]
+    assert len(told) == sum(pack.splits[0].end > 100_000 for pack in packs) > 1
+    assert f"{path} cannot be read: it has no more than 100,000 bytes now" in told[0]
 
 
 def test_offsets_are_compact(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def size_of(path: str) -> int:
 
 
 def chunks_of(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """The bytes of a file, decompressed, in chunks."""
+    """The bytes of a file, decompressed, in chunks. Raises EOFError if it has become shorter than `end`."""
     system, name = _filesystem(path)
     with system.open_input_file(name) as raw:
         if compressed(path):
@@ -142,3 +142,5 @@ def chunks_of(path: str, begin: int = 0, end: int | None = None) -> Iterator[byt
         while remaining > 0 and (chunk := raw.read(min(CHUNK_BYTES, remaining))):
             remaining -= len(chunk)
             yield chunk
+        if remaining > 0:
+            raise EOFError(f"it has no more than {raw.size():,} bytes now, and had {end:,}")
