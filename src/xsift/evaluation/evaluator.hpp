@@ -382,12 +382,21 @@ class Evaluator final : public NodeSets {
         }
     }
 
+    // In document order: in another one it would be rounded otherwise.
     double sum(int32_t set, const Context& context) {
         double total = 0;
-        each(set, context, false, [&](int32_t node) {
+        const auto add = [&](int32_t node) {
             total += number_of(node);
             return false;
-        });
+        };
+        if (library[set].ordered || library[set].kept) {
+            each(set, context, false, add);
+        } else {
+            Borrowed found(lists);
+            collect(set, context, found.list);
+            sort(set, found.list);
+            visit_all(found.list, add);
+        }
         return total;
     }
 
