@@ -138,9 +138,10 @@ def chunks_of(path: str, begin: int = 0, end: int | None = None) -> Iterator[byt
                     yield chunk
             return
         raw.seek(begin)
-        remaining = (end if end is not None else raw.size()) - begin
+        stop = raw.size() if end is None else end
+        remaining = stop - begin
         while remaining > 0 and (chunk := raw.read(min(CHUNK_BYTES, remaining))):
             remaining -= len(chunk)
             yield chunk
         if remaining > 0:
-            raise EOFError(f"it has no more than {raw.size():,} bytes now, and had {end:,}")
+            raise EOFError(f"it has no more than {raw.size():,} bytes now, and had {stop:,}")
