@@ -260,9 +260,9 @@ def test_keys_are_more_than_a_router_holds(
     """Every document visits the expressions of the others. What executors kept meanwhile, they keep no longer."""
     monkeypatch.setattr(planning, "MOST_KEYS", 3)
     subscriptions.count()
-    kept = spark.sparkContext._jsc.getPersistentRDDs().size()  # type: ignore[union-attr]
+    kept = spark.sparkContext._jsc.getPersistentRDDs().size()
     compiled = compile_subscriptions(spark, subscriptions, storage=str(tmp_path), shards=3)
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept  # type: ignore[union-attr]
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept
     assert compiled.router is not None
     assert compiled.router.always
     assert compiled.subscriptions == len(ROWS)

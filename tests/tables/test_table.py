@@ -193,9 +193,8 @@ def test_history_and_times(tmp_path: Path) -> None:
 
 def test_times_where_clocks_go_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = SubscriptionTable.create(tmp_path / "table")
-    clock = SimpleNamespace(now=lambda _: next(times), min=datetime.min)
-    monkeypatch.setattr(delta, "datetime", clock)
     times = iter(datetime(2030, 1, 1, 12 - hour, 0, 0, 999, UTC) for hour in range(5))
+    monkeypatch.setattr(delta, "datetime", SimpleNamespace(now=lambda _: next(times), min=datetime.min))
     for number in range(5):
         table.add([(f"s{number}", "//a")])
     for entry in table.history():
