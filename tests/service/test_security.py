@@ -33,6 +33,9 @@ documents_per_second = 20
 [keep]
 backlog = 7
 largest_backlog = 9
+[kafka]
+servers = "127.0.0.1:1"
+allow_topics = ["of-alice-*"]
 """
 
 
@@ -332,6 +335,20 @@ def test_limits_of_an_owner(guarded: Guarded) -> None:
         assert (refused.status_code, refused.json()["code"]) == (429, "rate-limit")
         assert int(refused.headers["retry-after"]) >= 1
     assert guarded.client("alice").publish("<b/>").id, "others go on"
+
+
+def test_owners_write_to_topics_that_the_operator_allows(guarded: Guarded) -> None:
+    for name, topic, status in (
+        ("alice", "of-alice-1", 201),
+        ("alice", "payments", 403),
+        ("alice", "x-of-alice-1", 403),
+        ("admin", "payments", 201),
+    ):
+        with guarded.http(name) as http:
+            answer = http.put("/subscribers/topic", json={"kind": "kafka", "topic": topic})
+            assert answer.status_code == status, (name, topic, answer.text)
+            if status == 201:
+                http.delete("/subscribers/topic").raise_for_status()
 
 
 def test_a_subscriber_that_a_subscription_makes_has_the_backlog_of_the_settings(guarded: Guarded) -> None:

@@ -105,6 +105,8 @@ class Kafka(_Section):
     servers: str = ""
     options: dict[str, Any] = Field(default_factory=dict)
     """Any setting of librdkafka: security, compression …"""
+    allow_topics: tuple[str, ...] = ()
+    """Topics that deliveries of owners may go to who are no admins: "news", "of-alice-*"."""
     topics: tuple[str, ...] = ()
     """Documents are read from these."""
     group: str = "xsift"

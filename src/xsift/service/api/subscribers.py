@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -72,7 +73,7 @@ def shown(row: Row[Any], secret: str | None = None) -> dict[str, Any]:
     roles=["subscribe"],
     takes=models.SubscriberIn,
     gives=models.SubscriberOut,
-    statuses=(200, 201, 422, 429),
+    statuses=(200, 201, 403, 422, 429),
     parameters=[OWNER],
 )
 async def put(call: Call) -> Response:
@@ -83,6 +84,8 @@ async def put(call: Call) -> Response:
         await call.parts.webhooks.check(wanted.url, owner)
     if wanted.kind == "kafka" and not settings.kafka.servers:
         raise Problem(422, "no-kafka", "this server has no Kafka", hint="the operator sets kafka.servers")
+    if wanted.topic is not None:
+        _check_topic(call, wanted.topic)
     if wanted.secret is not None:
         secret_bytes(wanted.secret)
     backlog = min(wanted.backlog or settings.keep.backlog, settings.keep.largest_backlog)
@@ -110,6 +113,14 @@ async def put(call: Call) -> Response:
     row, new = await call.parts.writer.run(work)
     call.parts.couriers.changed(row.number)
     return json_response(shown(row, secret), 201 if new else 200)
+
+
+def _check_topic(call: Call, topic: str) -> None:
+    """Others may read a topic, and do what it says: who may write to which is the operator's to decide."""
+    allowed = call.parts.settings.kafka.allow_topics
+    if not call.caller.is_admin and not any(fnmatchcase(topic, pattern) for pattern in allowed):
+        hint = "an admin may name it, or the operator allows topics: kafka.allow_topics"
+        raise Problem(403, "topic-not-allowed", f"deliveries may not go to the topic {topic!r}", hint=hint)
 
 
 @routes.add(
