@@ -66,11 +66,20 @@ class Comparison:
             return f"boolean is {expected} by lxml"
         nodes = self.theirs.value(text)
         if not isinstance(nodes, list):
-            return "" if ours.select(root) == [] else "selects nodes, but is no node-set"
+            return self._other_value(text, ours) if ours.select(root) == [] else "selects nodes, but is no node-set"
         found = [self._named(node, tree) for node in ours.select(root) if node]
         if tree is self.full:  # whose order libxml2 does not know
             found, nodes = sorted(found, key=str), sorted(nodes, key=str)
         return "" if found == nodes else f"selects {found}, but {nodes} by lxml"
+
+    def _other_value(self, text: str, ours: Evaluator) -> str | None:
+        """What differs in the value of an expression that is no node-set, as it is written."""
+        value = str(self.theirs.value(f"string({text})"))
+        if "'" in value and '"' in value:
+            return None
+        literal = f"'{value}'" if "'" not in value else f'"{value}"'
+        same = ours.holds(ours.link(program_of(parse(f"string({text}) = {literal}", NAMESPACES))))
+        return "" if same else f"is {literal} by lxml"
 
     def _accepts(self, expression: str) -> bool:
         try:
