@@ -163,6 +163,7 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         ("c", "//c", True, None),
         ("d", None, None, {}),
         (None, "//e", False, None),
+        ("", "//e[", False, None),
         ("f", "//n:f", False, {"n": None}),
     ]
     frame = spark.createDataFrame(rows, SCHEMA)
@@ -171,7 +172,7 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         compiled = compile_subscriptions(spark, frame, storage=place, errors="collect", shards=shards)
         assert compiled.subscriptions == 1
         failed = {id: error.code == "missing-value" for id, error in compiled.failed}
-        assert failed == {"a": False, "a row without an id": True, "b": False, "d": True, "f": False}
+        assert failed == {"a": False, "": False, "a row without an id": True, "b": False, "d": True, "f": False}
 
 
 def test_rows_as_json_is_read(spark: SparkSession) -> None:

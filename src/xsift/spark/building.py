@@ -305,5 +305,7 @@ def _missing_value(id: str | None) -> dict[str, Any]:
 
 
 def _error_of(told: Mapping[str, Any]) -> tuple[str, XsiftError]:
+    id = told["id"]
     kind = SubscriptionError if told["code"] == "missing-value" else XPathError
-    return told["id"] or NO_ID, kind(told["code"], told["message"], id=told["id"], hint=told.get("hint") or "")
+    error = kind(told["code"], told["message"], id=id, hint=told.get("hint") or "")
+    return NO_ID if id is None else id, error
