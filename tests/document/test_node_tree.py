@@ -28,6 +28,7 @@ DOCUMENTS = [
     '<!DOCTYPE a [<!--no node--><?nor this?><!ATTLIST b i ID #IMPLIED n NMTOKENS #IMPLIED d CDATA "def">'
     '<!ENTITY e "text"><!ENTITY m "<b i=\'two\'/>tail">]><a>x&e;y<b i=" one " n=" p  q "/>&m;</a>',
     "<a\n  b = '1'\n  ><c\n/></a\n>",
+    '<a xmlns:p="u" xmlns:q="w"><p:b xmlns:p="v" p:x="1"><p:c xmlns:p="u" q:y=""/><p:d/></p:b><p:e q:x="2"/></a>',
     "<é à='ü'>ß</é>",
     "<a>" + "<b>" * 200 + "x" + "</b>" * 200 + "</a>",
 ]
@@ -146,3 +147,11 @@ def test_too_many_namespace_nodes_are_an_error() -> None:
         NodeTree().build(xml, namespaces=True)
     assert caught.value.code == "too-large-to-evaluate"
     assert len(NodeTree().build(xml)) == 2002
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_namespace_nodes_of_documents_before_do_not_count(quick: bool) -> None:
+    tree = NodeTree(quick=quick)
+    xml = f"<a xmlns:p='u'>{'<b/>' * 40_000}</a>".encode()
+    for _ in range(30):
+        assert len(tree.build(xml, namespaces=True)) == 3 * 40_001 + 1

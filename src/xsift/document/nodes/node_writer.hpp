@@ -37,7 +37,7 @@ class NodeWriter {
         scopes.clear();
         in_text = false;
         newest_scope = scope = 0;
-        namespaces = 0;
+        namespace_nodes = 0;
         xml_prefix = tree->strings.add("xml");
         xml_uri = tree->strings.add("http://www.w3.org/XML/1998/namespace");
         bindings.push_back({xml_prefix, xml_uri});
@@ -146,7 +146,7 @@ class NodeWriter {
     std::vector<Binding> listed;
     int32_t scope = 0, newest_scope = 0;
     int32_t xml_prefix = 0, xml_uri = 0;
-    size_t namespaces = 0;
+    size_t namespace_nodes = 0;
     bool in_text = false;
 
     int32_t add(NodeKind kind, int32_t name, int32_t parent) {
@@ -206,8 +206,8 @@ class NodeWriter {
             end = begin;
         }
         listed.push_back({xml_prefix, xml_uri});
-        namespaces += listed.size();
-        if (namespaces > MOST_NAMESPACES) throw TreeTooLarge();
+        namespace_nodes += listed.size();
+        if (namespace_nodes > MOST_NAMESPACES) throw TreeTooLarge();
         for (size_t i = listed.size(); i-- > 0;) {
             add(NodeKind::NAMESPACE, tree->add_expanded(NodeTree::EMPTY, tree->strings[listed[i].prefix]), open);
             tree->begins.back() = uint32_t(tree->values.size());
