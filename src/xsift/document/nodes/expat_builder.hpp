@@ -83,7 +83,7 @@ class ExpatBuilder {
     NodeWriter writer;
     Outcome stopped = Outcome::BUILT;
     bool declares = false;
-    std::vector<std::pair<std::string, std::string>> id_attributes;  // elements and their attributes of type ID
+    StringTable id_attributes;  // elements, and their attributes of type ID: both names, with a blank between them
 
     template <class Function>
     void guarded(Function&& function) {
@@ -130,7 +130,7 @@ class ExpatBuilder {
         XML_SetAttlistDeclHandler(parser, [](void* data, const char* element, const char* attribute, const char* type,
                                              const char*, int) {
             self(data)->guarded([=] {
-                if (std::strcmp(type, "ID") == 0) self(data)->id_attributes.emplace_back(element, attribute);
+                if (std::strcmp(type, "ID") == 0) self(data)->id_attributes.add(std::string(element) + ' ' + attribute);
             });
         });
         in_dtd = false;
@@ -163,11 +163,7 @@ class ExpatBuilder {
     }
 
     bool is_id(const Name& element, const Name& name) const {
-        if (id_attributes.empty()) return false;
-        const std::string one = element.qualified(), other = name.qualified();
-        for (const auto& declared : id_attributes)
-            if (declared.first == one && declared.second == other) return true;
-        return false;
+        return id_attributes.size() && id_attributes.find(element.qualified() + ' ' + name.qualified()) >= 0;
     }
 };
 

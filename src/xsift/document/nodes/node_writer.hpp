@@ -40,7 +40,8 @@ class NodeWriter {
         namespace_nodes = 0;
         xml_prefix = tree->strings.add("xml");
         xml_uri = tree->strings.add("http://www.w3.org/XML/1998/namespace");
-        bindings.push_back({xml_prefix, xml_uri});
+        newest.clear();
+        bind(xml_prefix, xml_uri);
         last_children.clear();
         add(NodeKind::DOCUMENT, NodeTree::NONE, NodeTree::NONE);
         open = 0;
@@ -57,13 +58,14 @@ class NodeWriter {
     // Namespaces. Declarations come before the element that makes them.
 
     void declare(std::string_view prefix, std::string_view uri) {
-        bindings.push_back({tree->strings.add(prefix), tree->strings.add(uri)});
+        const int32_t number = tree->strings.add(prefix);
+        bind(number, tree->strings.add(uri));
     }
 
     // The URI that a prefix, a number in `strings`, stands for here; NONE if it is not declared.
     int32_t uri_of(int32_t prefix) const {
-        for (size_t i = bindings.size(); i-- > 0;)
-            if (bindings[i].prefix == prefix) return bindings[i].uri;
+        const int32_t at = size_t(prefix) < newest.size() ? newest[prefix] : NodeTree::NONE;
+        if (at != NodeTree::NONE) return bindings[at].uri;
         return prefix == NodeTree::EMPTY ? NodeTree::EMPTY : NodeTree::NONE;
     }
 
@@ -108,7 +110,7 @@ class NodeWriter {
         close(open);
         scopes.pop_back();
         last_children.pop_back();
-        bindings.resize(scopes.empty() ? 1 : scopes.back().bindings);
+        unbind(scopes.empty() ? 1 : scopes.back().bindings);
         scope = scopes.empty() ? 0 : scopes.back().scope;
         open = parent;
     }
@@ -135,12 +137,14 @@ class NodeWriter {
    private:
     struct Binding {
         int32_t prefix, uri;
+        int32_t former;               // that of the prefix before it, or NONE
     };
     struct Scope {
         size_t bindings;  // how many there are in it
         int32_t scope;
     };
     std::vector<Binding> bindings;        // in scope, the innermost last
+    std::vector<int32_t> newest;          // by prefix: the innermost one; NONE
     std::vector<Scope> scopes;            // of open elements
     std::vector<int32_t> last_children;   // of open nodes
     std::vector<Binding> listed;
@@ -148,6 +152,17 @@ class NodeWriter {
     int32_t xml_prefix = 0, xml_uri = 0;
     size_t namespace_nodes = 0;
     bool in_text = false;
+
+    void bind(int32_t prefix, int32_t uri) {
+        if (size_t(prefix) >= newest.size()) newest.resize(size_t(prefix) + 1, NodeTree::NONE);
+        bindings.push_back({prefix, uri, newest[prefix]});
+        newest[prefix] = int32_t(bindings.size()) - 1;
+    }
+
+    // Gives up the innermost ones, but for so many.
+    void unbind(size_t kept) {
+        for (; bindings.size() > kept; bindings.pop_back()) newest[bindings.back().prefix] = bindings.back().former;
+    }
 
     int32_t add(NodeKind kind, int32_t name, int32_t parent) {
         const int32_t node = tree->size();
@@ -198,14 +213,11 @@ class NodeWriter {
         size_t end = bindings.size();
         for (size_t level = scopes.size(); level-- > 0;) {
             const size_t begin = level ? scopes[level - 1].bindings : 1;
-            for (size_t i = begin; i < end; ++i) {
-                bool known = bindings[i].prefix == xml_prefix;
-                for (const Binding& other : listed) known = known || other.prefix == bindings[i].prefix;
-                if (!known) listed.push_back(bindings[i]);
-            }
+            for (size_t i = begin; i < end; ++i)
+                if (bindings[i].prefix != xml_prefix && newest[bindings[i].prefix] == int32_t(i)) listed.push_back(bindings[i]);
             end = begin;
         }
-        listed.push_back({xml_prefix, xml_uri});
+        listed.push_back({xml_prefix, xml_uri, NodeTree::NONE});
         namespace_nodes += listed.size();
         if (namespace_nodes > MOST_NAMESPACES) throw TreeTooLarge();
         for (size_t i = listed.size(); i-- > 0;) {
