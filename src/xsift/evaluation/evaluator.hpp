@@ -269,7 +269,7 @@ class Evaluator final : public NodeSets {
         }
         const NodeList& small = ours.list.size() < theirs.list.size() ? ours.list : theirs.list;
         const NodeList& large = &small == &ours.list ? theirs.list : ours.list;
-        std::unordered_set<std::string_view> values;
+        std::unordered_set<std::string_view, SaltedHash> values;
         for (const int32_t node : small) {
             charge_text(2 * tree->value(node).size() + 64);
             values.insert(tree->value(node));

@@ -64,7 +64,7 @@ class NodeSets : public Axes {
     std::vector<uint32_t> marks;     // by node: the last search that met it
     uint32_t mark = 0;
     bool has_ids = false;
-    std::unordered_map<std::string_view, int32_t> ids;
+    std::unordered_map<std::string_view, int32_t, SaltedHash> ids;
 
     void begin_sets() {
         clear_kept();

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "array.hpp"
 #include "flat_map.hpp"
@@ -43,6 +44,11 @@ inline uint64_t hash_bytes(const char* data, size_t length, uint64_t salt = 0) {
     else if (length) tail = uint8_t(data[0]) | uint8_t(data[length / 2]) << 8 | uint8_t(data[length - 1]) << 16;
     return mix64(fold_product(h ^ tail, secret));
 }
+
+// For the standard library's tables of strings that come from strangers.
+struct SaltedHash {
+    size_t operator()(std::string_view text) const { return hash_bytes(text.data(), text.size(), process_salt()); }
+};
 
 class BytesTable {
    public:  // the arrays are public to be saved, and to be made views of saved ones

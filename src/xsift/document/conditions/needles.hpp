@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "bytes_table.hpp"
+
 namespace xsift {
 
 class Needles {
@@ -161,7 +163,7 @@ class Needles {
     };
 
     std::vector<std::unique_ptr<Level>> levels;  // each at least RATIO times as large as the next
-    std::unordered_map<std::string, int32_t> pending;  // added since prepare()
+    std::unordered_map<std::string, int32_t, SaltedHash> pending;  // added since prepare()
     size_t used = 0;
 
    public:
@@ -182,7 +184,7 @@ class Needles {
 
     void prepare() {
         std::vector<Entry> entries(pending.begin(), pending.end());
-        std::unordered_map<std::string, int32_t>().swap(pending);  // gives the memory back too
+        std::unordered_map<std::string, int32_t, SaltedHash>().swap(pending);  // gives the memory back too
         for (size_t i = levels.size(); i-- > 0;) {
             if (levels[i]->removed * 2 <= levels[i]->tests.size()) continue;
             levels[i]->drain(entries);  // mostly removed ones: what is left is built anew

@@ -21,6 +21,10 @@ class StringTable {
     std::vector<uint32_t> hashes;
     std::vector<int32_t> slots;  // number + 1, or 0 where empty
 
+    static uint32_t hash_of(std::string_view text) {
+        return uint32_t(hash_bytes(text.data(), text.size(), process_salt()));
+    }
+
     size_t locate(std::string_view text, uint32_t hash) const {
         const size_t mask = slots.size() - 1;
         size_t i = hash & mask;
@@ -64,13 +68,13 @@ class StringTable {
 
     // The number of the string, or -1.
     int32_t find(std::string_view text) const {
-        return slots[locate(text, uint32_t(hash_bytes(text.data(), text.size())))] - 1;
+        return slots[locate(text, hash_of(text))] - 1;
     }
 
     // The number of the string, which is added if it is new.
     int32_t add(std::string_view text) {
         if ((ends.size() + 1) * 3 > slots.size() * 2) grow(slots.size() * 2);
-        const uint32_t hash = uint32_t(hash_bytes(text.data(), text.size()));
+        const uint32_t hash = hash_of(text);
         const size_t i = locate(text, hash);
         if (slots[i]) return slots[i] - 1;
         blob.append(text);
