@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from itertools import product
 from typing import Any, cast
 
@@ -226,6 +227,24 @@ def test_a_condition_asked_by_name_and_by_all_is_reported_once() -> None:
     assert asked.holding(document) == [[], []]
     with pytest.raises(KeyError):
         asked.index.remove(asked.name("a"), symbol)
+
+
+def test_many_names_that_ask_for_the_same_come_and_go() -> None:
+    rng = random.Random(1)
+    asked = Asked()
+    specs = [Spec(ATTRIBUTE, EQUAL, "1", "x"), Spec(ANY_ATTRIBUTE, EQUAL, "1", "urn:n")]
+    document = b"<r xmlns:n='urn:n'>" + b"".join(b"<a%d x='1' n:y='1'/>" % i for i in range(30)) + b"</r>"
+    for step in range(200):
+        name = "*" if rng.random() < 0.05 else f"a{rng.randrange(30)}"
+        if rng.random() < 0.6 or not asked.requests:
+            asked.add(name, rng.choice(specs))
+        else:
+            asked.remove(*rng.choice(asked.requests))
+        if step % 10 == 9:
+            assert asked.holding(document) == asked.expected(document)
+    for name, spec in rng.sample(asked.requests, len(asked.requests)):
+        asked.remove(name, spec)
+    assert len(asked.index) == 0
 
 
 def test_conditions_that_mean_the_same_are_all_reported() -> None:

@@ -50,12 +50,14 @@ cdef struct Request:
     symbol_t name  # 0 is `*`
     int32_t count  # at least 1; 0 in a place that is free
     int32_t next   # place of the next request for the condition, or of the next free place; -1 at the end
+    int32_t previous
 
 
 cdef class ConditionIndex:
     cdef readonly Symbols symbols
     cdef ConditionTables* tables
     cdef vector[Request] requests
+    cdef FlatMap[int32_t] request_of     # pack(condition, name) -> place in `requests`
     cdef FlatMap[int32_t] first_request  # of a condition, by its symbol
     cdef int32_t first_free              # place in `requests`, or -1
     # Changes with every change of the tables: what was frozen under an older version is out of date.

@@ -9,6 +9,7 @@ A condition that is asked of every element (name 0, `*`) need not be tried again
 while `*` asks, the test stands in the tables of `*` only. So nothing is evaluated or reported twice.
 """
 
+from xsift.native.tables cimport pack
 from xsift.native.types cimport int32_t, symbol_t, uint32_t
 from xsift.xpath.condition cimport (
     COMPARE_CONTAINS, COMPARE_STARTS_WITH, Condition, SUBJECT_ANY_ATTRIBUTE, SUBJECT_NAMESPACE, TRANSFORM_LENGTH,
@@ -49,7 +50,8 @@ cdef class ConditionIndex:
 
     def memory(self):
         """Bytes held, by structure."""
-        cdef size_t requests = self.first_request.bytes() + self.requests.capacity() * sizeof(Request)
+        cdef size_t requests = (self.request_of.bytes() + self.first_request.bytes()
+                                + self.requests.capacity() * sizeof(Request))
         return {"tests": self.tables.test_bytes(), "index": self.tables.index_bytes(), "requests": requests}
 
     def _check(self, symbol_t name, symbol_t condition):
@@ -99,35 +101,37 @@ cdef class ConditionIndex:
 
     cdef int32_t _find(self, symbol_t name, symbol_t symbol) noexcept nogil:
         """The place of the request for a condition by a name, or -1."""
-        cdef int32_t place = self.first_request.get(<uint32_t>symbol, -1)
-        while place >= 0 and self.requests[place].name != name:
-            place = self.requests[place].next
-        return place
+        return self.request_of.get(pack(symbol, name), -1)
 
     cdef int _link(self, symbol_t name, symbol_t symbol) except -1:
-        cdef Request request = Request(name, 1, self.first_request.get(<uint32_t>symbol, -1))
+        cdef int32_t after = self.first_request.get(<uint32_t>symbol, -1)
         cdef int32_t place = self.first_free
+        cdef Request request = Request(name, 1, after, -1)
         if place >= 0:
             self.first_free = self.requests[place].next
             self.requests[place] = request
         else:
             place = <int32_t>self.requests.size()
             self.requests.push_back(request)
+        if after >= 0:
+            self.requests[after].previous = place
         self.first_request.put(<uint32_t>symbol, place)
+        self.request_of.put(pack(symbol, name), place)
         return 0
 
     cdef int _unlink(self, int32_t place, symbol_t symbol) except -1:
-        cdef int32_t before = self.first_request.get(<uint32_t>symbol, -1)
+        cdef int32_t before = self.requests[place].previous
         cdef int32_t after = self.requests[place].next
-        if before != place:
-            while self.requests[before].next != place:
-                before = self.requests[before].next
+        self.request_of.erase(pack(symbol, self.requests[place].name))
+        if after >= 0:
+            self.requests[after].previous = before
+        if before >= 0:
             self.requests[before].next = after
         elif after >= 0:
             self.first_request.put(<uint32_t>symbol, after)
         else:
             self.first_request.erase(<uint32_t>symbol)
-        self.requests[place] = Request(0, 0, self.first_free)
+        self.requests[place] = Request(0, 0, self.first_free, -1)
         self.first_free = place
         return 0
 

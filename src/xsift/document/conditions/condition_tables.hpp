@@ -59,9 +59,10 @@ class ConditionTables {
         SlotEquality equality;
         bool unprepared = false;        // whether it is in ConditionTables::unprepared
         int32_t base = -1;              // the slot whose values the recipe is applied to; -1: it is no such slot
-        std::string recipe_key;
         std::unique_ptr<Recipe> recipe;
         std::vector<int32_t> derived;   // slots below this one
+        bool is_speaking = false;       // whether it was found to speak of absence,
+        int32_t speaking = 0;           // and how many do so of this one and those below it
 
         bool speaks_of_absence() const { return first || !negated.empty(); }
     };
@@ -78,6 +79,10 @@ class ConditionTables {
     FlatMap<int32_t> group_of_name;     // element name symbol -> group
     FlatMap<int32_t> attribute_slots;   // pack(group, attribute number) -> slot
     BytesTable attributes;              // expanded names of attributes that were ever asked for
+    FlatMap<int32_t> any_slots;         // pack(group, URI number) -> slot of ANY_ATTRIBUTE
+    BytesTable uris;
+    FlatMap<int32_t> derived_slots;     // pack(slot, recipe number) -> slot below it
+    BytesTable recipes;
     std::vector<int32_t> unprepared;    // slots whose needles changed
 
     int32_t new_slot(int32_t group, const Condition& condition) {
@@ -93,13 +98,14 @@ class ConditionTables {
     int32_t slot_for(int32_t group, const Condition& condition) {
         const int32_t base = base_slot_for(group, condition);
         if (condition.recipe.empty()) return base;
-        for (const int32_t slot : slots[base].derived)
-            if (slots[slot].recipe_key == condition.recipe) return slot;
+        const int32_t recipe = recipes.add(condition.recipe.data(), condition.recipe.size());
+        const int32_t known = derived_slots.get(pack(base, recipe), -1);
+        if (known >= 0) return known;
         const int32_t slot = new_slot(group, condition);
         slots[slot].base = base;
-        slots[slot].recipe_key = condition.recipe;
         slots[slot].recipe = std::make_unique<Recipe>(condition.recipe);
         slots[base].derived.push_back(slot);
+        derived_slots.put(pack(base, recipe), slot);
         return slot;
     }
 
@@ -111,10 +117,13 @@ class ConditionTables {
             return slot;
         }
         if (condition.subject == SUBJECT_ANY_ATTRIBUTE) {
-            for (const int32_t slot : groups[group].any)
-                if (slots[slot].uri == condition.attribute) return slot;
-            const int32_t slot = new_slot(group, condition);
-            groups[group].any.push_back(slot);
+            const int32_t uri = uris.add(condition.attribute.data(), condition.attribute.size());
+            int32_t slot = any_slots.get(pack(group, uri), -1);
+            if (slot < 0) {
+                slot = new_slot(group, condition);
+                groups[group].any.push_back(slot);
+                any_slots.put(pack(group, uri), slot);
+            }
             return slot;
         }
         int32_t& slot = condition.subject == SUBJECT_TEXT     ? groups[group].text
@@ -141,12 +150,14 @@ class ConditionTables {
 
     // An attribute slot that has something to say about a missing attribute stands in its group's list of these.
     void keep_absent_list(int32_t number) {
-        if (slots[number].base >= 0) number = slots[number].base;
+        Slot& changed = slots[number];
+        if (changed.base >= 0) number = changed.base;
         Slot& slot = slots[number];
         if (slot.subject != SUBJECT_ATTRIBUTE) return;
         std::vector<int32_t>& absent = groups[slot.group].absent;
-        bool speaks = slot.speaks_of_absence();
-        for (const int32_t derived : slot.derived) speaks = speaks || slots[derived].speaks_of_absence();
+        slot.speaking += changed.speaks_of_absence() - changed.is_speaking;
+        changed.is_speaking = changed.speaks_of_absence();
+        const bool speaks = slot.speaking > 0;
         if (speaks && slot.absent_place < 0) {
             slot.absent_place = int32_t(absent.size());
             absent.push_back(number);
@@ -402,12 +413,12 @@ class ConditionTables {
 
     size_t index_bytes() const {
         size_t sum = groups.capacity() * sizeof(Group) + slots.capacity() * sizeof(Slot) + group_of_name.bytes() +
-                     attribute_slots.bytes() + attributes.bytes() + unprepared.capacity() * 4;
+                     attribute_slots.bytes() + attributes.bytes() + any_slots.bytes() + uris.bytes() +
+                     derived_slots.bytes() + recipes.bytes() + unprepared.capacity() * 4;
         for (const Group& group : groups) sum += (group.absent.capacity() + group.any.capacity()) * 4;
         for (const Slot& slot : slots)
-            sum += slot.uri.capacity() + 2 * slot.recipe_key.capacity() +
-                   (slot.negated.capacity() + slot.derived.capacity()) * 4 + (slot.some ? slot.some->bytes() : 0) +
-                   (slot.first ? slot.first->bytes() : 0);
+            sum += slot.uri.capacity() + (slot.negated.capacity() + slot.derived.capacity()) * 4 +
+                   (slot.some ? slot.some->bytes() : 0) + (slot.first ? slot.first->bytes() : 0);
         return sum;
     }
 };
