@@ -95,6 +95,23 @@ def test_attributes() -> None:
     assert len(asked.holding(document(10_000))[0]) == 5000
 
 
+def declaring(number: int, content: str, kind: str = "CDATA 'v'") -> str:
+    """A document that declares so many attributes for an element."""
+    return f"<!DOCTYPE r [<!ATTLIST a {' '.join(f'x{i} {kind}' for i in range(number))}>]><r>{content}</r>"
+
+
+@pytest.mark.parametrize("kind", ["CDATA 'v'", "NMTOKEN #IMPLIED"])
+def test_declared_attributes(kind: str) -> None:
+    """expat goes through all of them at each start tag, and for each attribute."""
+    assert refused(declaring(10_001, "", kind)).code == "too-many-attributes"
+    assert refused(declaring(3000, "<a/>" * 9000, kind)).code == "attribute-amplification"
+    error = refused(declaring(6000, "<a " + " ".join(f"y{i}=''" for i in range(6000)) + "/>", kind))
+    assert (error.code, error.column) == ("attribute-amplification", declaring(6000, "", kind).index("</r>") + 1)
+    for honest in (declaring(9000, "<a/>" * 100, kind), declaring(200, "<a x1='1'/>" * 20_000, kind)):
+        assert asking_all().reader().read(honest)
+    assert asking_all().reader(limits=Limits(amplification=1e6)).read(declaring(3000, "<a/>" * 9000, kind))
+
+
 def test_text() -> None:
     document = b"<a>" + b"y" * 2000 + b"<b>" + b"y" * 2000 + b"</b></a>"
     assert refused(document, text_bytes=3999).code == "text-too-long"

@@ -30,6 +30,8 @@ cdef extern from "expat_api.hpp" nogil:
     ctypedef void (*XML_EntityDeclHandler)(
         void*, const XML_Char*, int, const XML_Char*, int,
         const XML_Char*, const XML_Char*, const XML_Char*, const XML_Char*) noexcept
+    ctypedef void (*XML_AttlistDeclHandler)(
+        void*, const XML_Char*, const XML_Char*, const XML_Char*, const XML_Char*, int) noexcept
     ctypedef void (*XML_XmlDeclHandler)(void*, const XML_Char*, const XML_Char*, int) noexcept
     ctypedef void (*XML_SkippedEntityHandler)(void*, const XML_Char*, int) noexcept
     ctypedef int (*XML_ExternalEntityRefHandler)(
@@ -56,6 +58,7 @@ cdef extern from "expat_api.hpp" nogil:
         XML_Parser parser, XML_StartDoctypeDeclHandler start, XML_EndDoctypeDeclHandler end)
     void XML_SetStartNamespaceDeclHandler(XML_Parser parser, XML_StartNamespaceDeclHandler handler)
     void XML_SetEntityDeclHandler(XML_Parser parser, XML_EntityDeclHandler handler)
+    void XML_SetAttlistDeclHandler(XML_Parser parser, XML_AttlistDeclHandler handler)
     void XML_SetXmlDeclHandler(XML_Parser parser, XML_XmlDeclHandler handler)
     void XML_SetSkippedEntityHandler(XML_Parser parser, XML_SkippedEntityHandler handler)
     void XML_SetExternalEntityRefHandler(XML_Parser parser, XML_ExternalEntityRefHandler handler)

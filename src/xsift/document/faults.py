@@ -78,6 +78,11 @@ FAULTS: dict[int, tuple[str, str, str]] = {
     1014: ("empty-document", "the document is empty", ""),
     1015: ("lone-surrogate", "the text has half of a surrogate pair, which is no character", ""),
     1016: ("entity-depth", "entities refer to each other too deeply", _RAISE.format("entity_depth")),
+    1017: (
+        "attribute-amplification",
+        "the document declares so many attributes for an element that each start tag costs too much",
+        _RAISE.format("amplification"),
+    ),
 }
 
 _UNKNOWN = ("parser-error", "the parser refused the document", "")

@@ -46,6 +46,7 @@ cdef extern from * nogil:
         FAULT_EMPTY "xsift::FAULT_EMPTY"
         FAULT_SURROGATE "xsift::FAULT_SURROGATE"
         FAULT_ENTITY_DEPTH "xsift::FAULT_ENTITY_DEPTH"
+        FAULT_DECLARED_ATTRIBUTES "xsift::FAULT_DECLARED_ATTRIBUTES"
 
     cdef cppclass TextFrame "xsift::TextFrame":
         size_t string_start
@@ -62,6 +63,10 @@ cdef extern from * nogil:
 
     cdef cppclass EntityDepths "xsift::EntityDepths":
         EntityVerdict declare(const char* name, const char* text, size_t length, int64_t most) except +
+
+    cdef cppclass DeclaredAttributes "xsift::DeclaredAttributes":
+        int64_t most
+        void declare(const char* element) except +
 
     cdef cppclass ReadState "xsift::ReadState":
         ReadState() except +
@@ -128,6 +133,7 @@ cdef extern from * nogil:
         cpp_bool external_subset
         EntityNames entity_names
         EntityDepths entity_depths
+        DeclaredAttributes declared_attributes
         char proper_encoding[8]
         cpp_bool enter()
         void leave()

@@ -23,6 +23,7 @@ cdef enum:
 
 ctypedef int (*start_t)(ReadState*, const char*, const char**) noexcept nogil
 ctypedef int (*plain_t)(ReadState*) noexcept nogil
+ctypedef int (*name_t)(ReadState*, const char*) noexcept nogil
 ctypedef int (*text_t)(ReadState*, const char*, int) noexcept nogil
 ctypedef int (*entity_t)(ReadState*, const char*, bint, const char*, int) noexcept nogil
 
@@ -34,6 +35,7 @@ cdef void set_handlers(ReadState* state) noexcept nogil:
     XML_SetXmlDeclHandler(parser, on_xml_declaration)
     XML_SetDoctypeDeclHandler(parser, on_doctype, on_doctype_end)
     XML_SetEntityDeclHandler(parser, on_entity_declaration)
+    XML_SetAttlistDeclHandler(parser, on_attribute_declaration)
     XML_SetSkippedEntityHandler(parser, on_skipped_entity)
     XML_SetExternalEntityRefHandler(parser, on_external_entity)
     XML_SetStartNamespaceDeclHandler(parser, on_namespace)
@@ -92,6 +94,8 @@ cdef int start_element(ReadState* state, const char* name, const char** attribut
     if state.entity_markup or state.external_subset:
         if not check_entities(state, specified > 0):
             return 0
+    if state.declared_attributes.most and not may_pass_declared(state, specified):
+        return 0
     if state.silent:
         return 0
     uri = <const char*>memchr(name, SEPARATOR, length)
@@ -249,6 +253,30 @@ cdef int declare_entity(ReadState* state, const char* name, bint is_parameter, c
         if state.external_subset:
             state.entity_names.declare(name, text, length)
     return 0
+
+
+cdef void on_attribute_declaration(
+    void* data, const XML_Char* element, const XML_Char* name, const XML_Char* kind, const XML_Char* default, int is_required,
+) noexcept nogil:
+    cdef ReadState* state = <ReadState*>data
+    if not stopped(state) and (<name_t>declare_attribute)(state, element) < 0:
+        stop(state, 0)
+
+
+cdef int declare_attribute(ReadState* state, const char* element) except -1 nogil:
+    state.declared_attributes.declare(element)
+    if state.declared_attributes.most > state.most_attributes:
+        stop(state, FAULT_ATTRIBUTES)
+    return 0
+
+
+cdef bint may_pass_declared(ReadState* state, int specified) noexcept nogil:
+    """Whether expat may have gone through what is declared for an element once more, and for each of its attributes."""
+    state.scan_left -= state.declared_attributes.most * (1 + specified // 2)
+    if state.scan_left < 0:
+        stop(state, FAULT_DECLARED_ATTRIBUTES)
+        return False
+    return True
 
 
 cdef void on_skipped_entity(void* data, const XML_Char* name, int is_parameter) noexcept nogil:

@@ -17,7 +17,7 @@ class Limits:
 
     depth               open elements at a time (code "too-deep"); matching keeps a few bytes for each
     bytes               input bytes (code "too-large"); reading takes constant memory, so this limits time
-    attributes          attributes of one element (code "too-many-attributes")
+    attributes          attributes of one element, or that a DTD declares for one (code "too-many-attributes")
     text_bytes          text held at a time for conditions on text (code "text-too-long"); without such conditions
                         text is not held at all
     name_bytes          an element's name with its namespace, or a namespace (code "name-too-long"); a namespace is
@@ -29,7 +29,8 @@ class Limits:
     entity_elements     elements that come from entities (code "entity-amplification")
     amplification       how many times its own size a document may grow by expanding entities (code
                         "entity-amplification"), or by conditions that look at the same text again and again, as
-                        those on the string-values of nested elements do (code "text-amplification")
+                        those on the string-values of nested elements do (code "text-amplification"), or by start
+                        tags of elements for which a DTD declares many attributes (code "attribute-amplification")
     amplification_bytes growth up to this size is allowed in any case
     entity_depth        entities that refer to entities that refer to … (code "entity-depth")
     conditions          what conditions that hold for many elements may cost (`!=`, `<`, `contains()`, `not()`): one

@@ -10,6 +10,7 @@
 #include "attribute_slots.hpp"
 #include "bytes_table.hpp"
 #include "condition_tables.hpp"
+#include "declared_attributes.hpp"
 #include "entity_depths.hpp"
 #include "entity_names.hpp"
 #include "expat_api.hpp"
@@ -55,6 +56,7 @@ enum ReadFault : int32_t {
     FAULT_EMPTY,
     FAULT_SURROGATE,
     FAULT_ENTITY_DEPTH,
+    FAULT_DECLARED_ATTRIBUTES,
 };
 
 // An open element that asks for its text.
@@ -141,6 +143,7 @@ struct ReadState {
     bool external_subset = false;            // there is one, which is not read
     EntityNames entity_names;                // kept if external_subset
     EntityDepths entity_depths;
+    DeclaredAttributes declared_attributes;
 
     // The encoding under the name that expat knows, "" if it knows the name that the document gives, or no other.
     char proper_encoding[8] = "";
@@ -165,6 +168,7 @@ struct ReadState {
         if (text.capacity() > (1 << 20)) text.shrink_to_fit();  // one huge text is not kept for ever
         entity_names.clear();
         entity_depths.clear();
+        declared_attributes.clear();
     }
 
     TextFrame* push_frame() {
