@@ -103,6 +103,37 @@ def branch_points(text: str) -> Case:
     return case
 
 
+def compiled(text: str) -> Case:
+    """Subscriptions that differ in one thing, from text to a matcher."""
+
+    def case(size: int) -> tuple[int, Callable[[], str]]:
+        texts = [text.format(i) for i in range(10_000 * size)]
+        return sum(map(len, texts)), lambda: f"{len(_matcher(*texts)):,} rows"
+
+    return case
+
+
+def declared_attributes(size: int) -> tuple[int, Callable[[], str]]:
+    number = 1000 * size
+    declared = " ".join(f"x{i} CDATA 'v'" for i in range(number))
+    xml = f"<!DOCTYPE r [<!ATTLIST a {declared}>]><r>{'<a/>' * (5 * number)}</r>".encode()
+    matcher = _matcher("//b")
+
+    def run() -> str:
+        try:
+            return str(matcher.match(xml))
+        except XsiftError as error:
+            return error.code
+
+    return len(xml), run
+
+
+def scopes(size: int) -> bytes:
+    """Many namespaces around many elements that declare one more."""
+    declared = " ".join(f"xmlns:p{i}='u'" for i in range(2000 * size))
+    return (f"<r {declared}>" + "<p0:a xmlns:q='u'/>" * (5000 * size) + "</r>").encode()
+
+
 def explained(size: int) -> tuple[int, Callable[[], str]]:
     matcher = _matcher("//zz" + "//a" * 32)
     xml = b"<a>" * (250 * size) + b"</a>" * (250 * size)
@@ -202,6 +233,14 @@ CASES: dict[str, Case] = {
     "select, texts and comments of one element": leaves,
     "n × //x[.//bi][.//ci], n elements x": branch_points("//x[.//b{0}][.//c{0}]"),
     "n × //x[bi][d], n elements x": branch_points("//x[b{0}][d]"),
+    "n × //ni[@x], compiled": compiled("//n{0}[@x]"),
+    "n × //a[translate(@x, 'ai', 'b') = 'q'], compiled": compiled("//a[translate(@x, 'a{0}', 'b') = 'q']"),
+    "attributes that are declared": declared_attributes,
+    "//*[last()], n namespaces around n elements": residual("//*[last()]", scopes),
+    "//*[namespace::zz], n namespaces": residual(
+        "//*[namespace::zz]",
+        lambda size: ("<r " + " ".join(f"xmlns:p{i}='u'" for i in range(2500 * size)) + "/>").encode(),
+    ),
     "explain, //zz and //a × 32": explained,
     "tuples, //a × 4": tuples,
     "names, all different": many_names,
