@@ -160,6 +160,10 @@ def test_a_subscription_says_why_it_failed(client: xsift.Client, http: httpx.Cli
     assert (told["failures"], told["last_failure"]["document"]) == (1, published.id)
     assert told["last_failure"]["code"] == "too-many-steps"
     assert http.get("/subscriptions", params={"sort": "failures"}).json()["items"][0]["id"] == "costly"
+    ids = [f"costly {number}" for number in range(7)]
+    assert client.add_many((id, f"//a[. = //a/following::a/@b{number}]") for number, id in enumerate(ids)) == []
+    published = client.publish(COSTLY)
+    assert {client.get(id)["last_failure"]["document"] for id in ids} == {published.id}
 
 
 def test_history_and_owners(client: xsift.Client, http: httpx.Client, owner: str) -> None:

@@ -23,7 +23,7 @@ from pydantic_core import to_json
 
 import xsift
 from xsift.errors import StorageError, XsiftError
-from xsift.service.activity import Activity
+from xsift.service.activity import MOST_REASONS, Activity
 from xsift.service.live_set import Found, LiveSet, Snapshot
 from xsift.service.metrics import Metrics
 from xsift.service.settings import Matching
@@ -45,7 +45,7 @@ __all__ = ["Incoming", "Overloaded", "Publisher", "Receipt"]
 log = logging.getLogger("xsift.service.publishing")
 
 BATCH = 32  # documents that a thread of the pool takes at a time
-MOST_NAMED = 5
+MOST_NAMED = 5  # in the log, of the subscriptions that could not be decided on a document
 KEPT_OF_BROKEN = 64 << 10  # bytes of a broken document that are kept for people to look at
 
 
@@ -349,9 +349,11 @@ class Publisher:
 
     def _note_failures(self, snapshot: Snapshot, receipt: Receipt, result: Found) -> None:
         self._metrics.failures.inc(len(result.failures))
-        for place, failure in list(result.failures.items())[:MOST_NAMED]:
+        failures = list(result.failures.items())
+        for place, failure in failures[-MOST_REASONS:]:
             told = {"document": receipt.id, "at": time.time(), **error_fields(failure)}
             self._activity.failed(snapshot.row(place), told)
+        for place, failure in failures[:MOST_NAMED]:
             log.warning(
                 "a subscription could not be decided",
                 extra={
