@@ -305,7 +305,8 @@ def _missing_value(id: str | None) -> dict[str, Any]:
 
 
 def _error_of(told: Mapping[str, Any]) -> tuple[str, XsiftError]:
-    id = told["id"]
-    kind = SubscriptionError if told["code"] == "missing-value" else XPathError
-    error = kind(told["code"], told["message"], id=id, hint=told.get("hint") or "")
-    return NO_ID if id is None else id, error
+    id, code, message, hint = told["id"], told["code"], told["message"], told.get("hint") or ""
+    name = NO_ID if id is None else id
+    if code == "missing-value":
+        return name, SubscriptionError(code, message, id=id, hint=hint)
+    return name, XPathError(code, message, column=told.get("column") or 0, id=id, hint=hint)
