@@ -34,7 +34,8 @@ __all__ = ["match_on_shards"]
 
 HOME = -1  # the number of the shard of rows that only carry the other columns
 KEY_BYTES = 16
-OF_SOME_SHARDS = pa.array(["text-too-long", "text-amplification"])  # errors that depend on what a shard asks for
+# Errors that depend on what a shard asks for.
+OF_SOME_SHARDS = pa.array(["text-too-long", "text-amplification", "attribute-amplification"])
 TRAVELLING = (
     StructField("target", IntegerType()),
     StructField("shard", IntegerType()),
