@@ -8,6 +8,7 @@ from xsift.cli import EXIT_BROKEN, EXIT_CODES, EXIT_NOTHING, EXIT_OK
 from xsift.cli.common import add_subscription_options, encoding_of, load_matcher, say, told
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching import Matcher
+from xsift.matching.display import printable
 from xsift.sources.documents import Found, read_documents
 
 
@@ -36,17 +37,19 @@ def run(arguments: argparse.Namespace) -> int:
     documents = read_documents(
         [arguments.document], encoding=encoding, record=arguments.record, limits=matcher.limits
     )
-    outcomes = {_explain(matcher, arguments.id, document) for document in documents}
+    outcomes = {_explain(matcher, arguments, document) for document in documents}
     return EXIT_BROKEN if loaded.failed or EXIT_BROKEN in outcomes else min(outcomes, default=EXIT_NOTHING)
 
 
-def _explain(matcher: Matcher, id: str, document: Found) -> int:
+def _explain(matcher: Matcher, arguments: argparse.Namespace, document: Found) -> int:
     try:
         if isinstance(document, DocumentError):
             raise document
-        explanation = matcher.explain(document, id)
+        explanation = matcher.explain(document, arguments.id)
     except XsiftError as error:
         say(told(document.label or "", error))
         return EXIT_BROKEN
+    if document.label != arguments.document:  # one of several
+        print(printable(f"{document.label}:"))
     print(explanation)
     return EXIT_OK if explanation.matched else EXIT_NOTHING
