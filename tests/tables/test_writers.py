@@ -82,7 +82,8 @@ def test_prefixes_that_another_gave_can_be_used_at_once(place: Place) -> None:
     other.add([("a", "//n:p")])
     assert len(third.subscriptions()) == 1
     one.add_namespaces({"m": "urn:m"})
-    other.replace([("a", "//m:p")])
+    other.replace([{"id": "a", "xpath": "//m:p", "owner": "me"}])
+    assert third.columns == ["owner"]
     assert third.namespaces == {"n": "urn:n", "m": "urn:m"}
 
 

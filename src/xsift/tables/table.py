@@ -149,6 +149,7 @@ class SubscriptionTable:
     def columns(self) -> list[str]:
         """The columns that users brought, beside id, xpath, ordered and namespaces."""
         with self._lock:
+            self._log.look()
             return [name for name in self._log.schema.names if name not in (*BOOKKEEPING.names, *OWN.names)]
 
     @_alone
