@@ -38,8 +38,9 @@ def register_functions(
     **options: Any,
 ) -> None:
     """Compiles subscriptions and makes two functions known to a session. `function(xml)` gives the ids of a document,
-    null if it is broken. `table_function(TABLE(documents), xml => 'xml', kind => 'matches')` gives what
-    match_documents gives. Other options are those of compile_subscriptions. To change the set, register again."""
+    null if it is broken; why, and what could not be decided, it cannot say. `table_function(TABLE(documents),
+    xml => 'xml', kind => 'matches')` gives what match_documents gives. Other options are those of
+    compile_subscriptions. To change the set, register again."""
     from pyspark.sql.functions import udtf
     from pyspark.sql.pandas import functions as arrow_functions
 
