@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from pyspark.sql.types import StructType
 
 import xsift
 from tests.spark.data import BROKEN, expected, finish, interests, news
-from xsift.spark import FolderSink, match_documents, match_stream, progress_of, versions_used
+from xsift.matching import MatcherOptions
+from xsift.spark import FolderSink, match_documents, match_stream, progress_of, stream, versions_used
+from xsift.spark.columns import Columns
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
 from xsift.spark.notes import Notes, check_output
@@ -529,3 +533,18 @@ def test_a_restart_with_another_output_is_refused(spark: SparkSession, tmp_path:
 def test_a_checkpoint_that_only_spark_can_reach(checkpoint: str, caplog: pytest.LogCaptureFixture) -> None:
     assert not check_output(checkpoint, {}, {"kind": "rows"})
     assert "cannot be reached" in caplog.text
+
+
+def test_a_batch_whose_version_was_forgotten_says_what_to_do(tmp_path: Path) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    for number in range(3):
+        table.add([(f"s{number}", "//a")])
+    checkpoint = str(tmp_path / "checkpoint")
+    Notes(checkpoint, None).note(7, 1)
+    table.compact(forget_before=3)
+    live = LiveSubscriptions(table, IndexFolder.of(checkpoint), MatcherOptions())
+    place = stream._Place(checkpoint, (), 100)
+    columns = Columns.of(StructType().add("xml", "string"))
+    process = stream._Process(live, place, lambda *_: None, None, columns, False)
+    with pytest.raises(xsift.TableError, match=f"without {checkpoint}/xsift-versions/7.json it uses the latest"):
+        process(SimpleNamespace(sparkSession=None), 7)  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ from xsift.spark.compiled import Errors, SubscriptionSource, compile_subscriptio
 from xsift.spark.delta_sink import DeltaSink
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.live import LiveSubscriptions
-from xsift.spark.notes import RETAINED, Notes, check_output, forget_output, query_id
+from xsift.spark.notes import FOLDER, RETAINED, Notes, check_output, forget_output, query_id
 from xsift.spark.progress import LOAD_FIELD, OUTPUT, VERSION, log_progress, observe_input, observe_output
 from xsift.spark.sinks import ParquetSink
 from xsift.spark.worker import Task
@@ -309,7 +309,7 @@ class _Process:
         if not self._bound:
             self._bind()
         if self._live is not None:  # the matches are found once the tasks know which indexes to use
-            _tell_tasks(batch.sparkSession, self._live.at(self._version(batch_id)))
+            _tell_tasks(batch.sparkSession, self._indexes(self._live, batch_id))
         sink, dead_letters = self._sinks["sink"], self._sinks["dead letters"]
         assert sink is not None
         if dead_letters is None:
@@ -332,14 +332,23 @@ class _Process:
                 self._sinks[name] = sink.for_query(id if name == "sink" else f"{id}-dead-letters")
         self._bound = True
 
-    def _version(self, batch_id: int) -> int:
-        assert self._live is not None
+    def _indexes(self, live: LiveSubscriptions, batch_id: int) -> str:
+        """The name of the set of indexes that a batch uses."""
+        try:
+            return live.at(self._version(live, batch_id))
+        except TableError as error:
+            if error.code == "version-forgotten":
+                note = f"{self._place.checkpoint}/{FOLDER}/{batch_id}.json"
+                error.hint += f"; batch {batch_id} was begun with it: without {note} it uses the latest"
+            raise
+
+    def _version(self, live: LiveSubscriptions, batch_id: int) -> int:
         version = None
         if self._notes is None:  # only the first batch after a start can be one that ran before
             self._notes = self._place.notes()
             version = self._notes.version_of(batch_id)
         if version is None:
-            version = self._live.table.version()
+            version = live.table.version()
             self._notes.note(batch_id, version)
         return version
 
