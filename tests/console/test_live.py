@@ -39,6 +39,16 @@ def test_documents_come_in_and_broken_ones_show_their_error(page: Page, client: 
     client.remove("live-hits")
 
 
+def test_what_could_not_be_decided_is_said(page: Page, client: xsift.Client) -> None:
+    client.add("costly", "/costly[count(//b[count(preceding-sibling::b[. != 'x']) > 5]) > 0]")
+    go(page, "Live")
+    client.publish("<costly>" + "<b/>" * 5000 + "</costly>", label="a costly one")
+    row = documents(page).locator("li", has_text="a costly one")
+    row.locator("summary").click()
+    expect(row.locator(".more")).to_contain_text("Matched by nothing now.1 subscription could not be decided on it.")
+    client.remove("costly")
+
+
 def test_a_stream_of_fragments_can_be_paused_and_acknowledges_nothing(page: Page, client: xsift.Client) -> None:
     client.add("watched", "//news/title", subscriber="watcher", deliver="fragments")
     client.publish("<news><title>before</title></news>")

@@ -144,6 +144,7 @@ class Documents {
       const matched = await ask('POST', 'match', { body: text, type: 'application/xml; charset=utf-8' });
       fill(more,
         h('p', {}, matched.matches.length ? 'Now matched by ' : 'Matched by nothing now.', matched.matches.slice(0, 50).map(({ id }) => [h('code', {}, id), ' ']), matched.matches.length > 50 ? '…' : ''),
+        matched.failures ? h('p', { class: 'note' }, `${many(matched.failures.length, 'subscription')} could not be decided on it.`) : null,
         h('pre', { tabindex: '0', 'aria-label': 'Beginning of the document' }, text.slice(0, EXCERPT) + (text.length > EXCERPT ? '…' : '')),
         h('button', { type: 'button', class: 'small', onclick: () => this.context.tryThis({ xml: text, label: event.label || event.id, xpath: '' }) }, 'Open in Try'));
     } catch (problem) {
