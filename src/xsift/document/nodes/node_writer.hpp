@@ -124,6 +124,7 @@ class NodeWriter {
 
     void text(const char* data, size_t length) {
         if (open == 0 || length == 0) return;
+        if (tree->text.size() + length > MOST_BYTES) throw TreeTooLarge();  // one node may have it all, by entities
         begin_text();
         tree->text.append(data, length);
     }
