@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -302,22 +303,32 @@ class Task:
         plain, broken = self._sizes(carried, batch.num_rows)
         documents = batch[self.xml]
         page = _Page(documents.type)
-        for place in sorted({*np.flatnonzero(found.counts).tolist(), *found.errors, *found.failures}):
-            for row in self._nodes_of(place, documents, found):
-                page.add(row, int((broken if row.error else plain)[place]))
+        places = sorted({*np.flatnonzero(found.counts).tolist(), *found.errors, *found.failures})
+        numbers = range(len(self.parts))
+        # Parts that are loaded one after the other are asked for all documents while they are there.
+        for together in [[number] for number in numbers] if self.one_at_a_time else [numbers]:
+            for row in chain.from_iterable(self._nodes_of(place, documents, found, together) for place in places):
+                page.add(row, int((broken if row.error else plain)[row.place]))
                 if page.size_bytes >= answers.BATCH_BYTES:
                     yield self._page(page, carried)
                     page = _Page(documents.type)
         if page.rows:
             yield self._page(page, carried)
 
-    def _nodes_of(self, place: int, documents: pa.Array, found: Answers) -> Iterator[_NodeRow]:
+    def _nodes_of(
+        self, place: int, documents: pa.Array, found: Answers, numbers: Sequence[int]
+    ) -> Iterator[_NodeRow]:
+        """What some of the parts say of a document."""
         if place in found.errors:
-            yield _NodeRow(place, error=found.errors[place])
+            if 0 in numbers:
+                yield _NodeRow(place, error=found.errors[place])
+            return
+        wanted = [number for number in found.parts_of(place) if number in numbers]
+        if not wanted:
             return
         document = documents[place].as_py()
         encoding = self.encoding if isinstance(document, bytes) else None
-        for number in found.parts_of(place):
+        for number in wanted:
             part, loaded = self.parts[number], self._loaded(number)
             gone = loaded.gone(part.removed)
             undecided: dict[str, XsiftError] = {}
