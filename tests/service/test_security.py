@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import sqlite3
@@ -132,25 +133,55 @@ def test_a_large_head_and_a_body_in_many_pieces_are_taken(guarded: Guarded) -> N
             assert client.post("/match", content=body()).status_code == 200
 
 
-def test_who_does_not_end_its_head_is_not_waited_for_for_ever() -> None:
-    async def wait() -> list[bool]:
+def test_who_sends_no_head_or_reads_no_answer_is_not_waited_for_for_ever() -> None:
+    async def wait() -> list[tuple[bool, bool]]:
         config = uvicorn.Config(lambda: None)
         server = HttpServer(config)
+        begin, later = asyncio.get_running_loop().time(), 0
         connections, transports = [], []
-        for sent in (b"", b"GET / HTTP/1.1\r\nx: ", b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nx"):
+        post = b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nx"
+        for sent, unread in (
+            (b"", [0, 0]),
+            (b"GET / HTTP/1.1\r\nx: ", [0, 0]),
+            (post, [0, 9]),
+            (post, [9, 8]),
+            (post, [9, 9]),
+        ):
+            transports.append(MagicMock(**{"get_write_buffer_size.side_effect": unread}))
             connection = Connection(config, server.server_state, {})
-            transports.append(MagicMock())
             connection.connection_made(transports[-1])
             connection._start_asgi_task = MagicMock()  # type: ignore[method-assign]
+            connection.loop = MagicMock(time=lambda: begin + later)
             if sent:
                 connection.data_received(sent)
             connections.append(connection)
-        now = connections[0].loop.time()
-        connections[0].loop.time = lambda: now + 61  # type: ignore[method-assign]
         await server.on_tick(0)
-        return [transport.close.called for transport in transports]
+        later = 61
+        await server.on_tick(0)
+        return [(transport.close.called, transport.abort.called) for transport in transports]
 
-    assert asyncio.run(wait()) == [True, True, False]
+    assert asyncio.run(wait()) == [(True, False), (True, False), (False, False), (False, False), (False, True)]
+
+
+def test_who_reads_slowly_is_counted_until_he_has_read(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(running(tmp_path, settings="[limits]\nrequests_at_once = 2"))
+        client = stack.enter_context(server.client())
+        id = client.publish(b"<a>" + b"x" * 15_000_000 + b"</a>").id
+
+        def ask() -> socket.socket:
+            asking = stack.enter_context(socket.socket())
+            asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            asking.connect(("127.0.0.1", server.port))
+            asking.sendall(b"GET /documents/%s HTTP/1.1\r\nhost: localhost\r\n\r\n" % id.encode())
+            assert asking.recv(15) == b"HTTP/1.1 200 OK"
+            return asking
+
+        slow = [ask() for _ in range(2)]
+        refused = httpx.get(f"{server.url}/subscribers")
+        assert (refused.status_code, refused.json()["code"]) == (429, "too-many-requests")
+        slow[0].close()
+        until(lambda: httpx.get(f"{server.url}/subscribers").status_code == 200)
 
 
 def test_keys_are_stored_as_hashes(guarded: Guarded) -> None:

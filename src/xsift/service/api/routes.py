@@ -42,6 +42,7 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 LARGEST_JSON = 1 << 20
+PIECE = 256 << 10  # bytes of an answer that are sent at a time
 PATIENCE_SECONDS = 10.0  # with a client that goes on sending what was refused
 
 
@@ -268,6 +269,15 @@ class PlainAnswer(Response):
         self.raw_headers = [*headers, (b"content-length", b"%d" % len(body)), *HEADERS]
 
 
+async def _send_in_pieces(response: Response, send: Send) -> None:
+    """Sends a large answer: a piece when most of the one before was read, so that it ends when all is."""
+    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    body = bytes(response.body)
+    for begin in range(0, len(body), PIECE):
+        more = begin + PIECE < len(body)
+        await send({"type": "http.response.body", "body": body[begin : begin + PIECE], "more_body": more})
+
+
 class _Endpoint:
     """A route as an ASGI application: lets the caller in, calls, counts, and makes errors into answers."""
 
@@ -283,24 +293,28 @@ class _Endpoint:
         body = _Body(receive)
         request = _Request(scope, body)
         started = time.perf_counter()
-        try:
-            response = await self._respond(request)
-        except ClientDisconnect:
-            self._count(499)
-            return
-        except Exception as error:
-            if status_of(error) == 500:
-                log.exception("a request failed", extra={"method": self._route.method, "path": request.url.path})
-            response = problem_response(error)
-            await body.read_to_the_end(request.headers)
-        self._count(response.status_code)
-        if not self._route.streams:
-            self._seconds.observe(time.perf_counter() - started)
-        if not isinstance(response, PlainAnswer):
-            add_headers(response)
-        await response(scope, receive, send)
+        with contextlib.ExitStack() as under_way:  # until the answer is read: so many an owner may have at a time
+            try:
+                response = await self._respond(request, under_way)
+            except ClientDisconnect:
+                self._count(499)
+                return
+            except Exception as error:
+                if status_of(error) == 500:
+                    log.exception("a request failed", extra={"method": self._route.method, "path": request.url.path})
+                response = problem_response(error)
+                await body.read_to_the_end(request.headers)
+            self._count(response.status_code)
+            if not self._route.streams:
+                self._seconds.observe(time.perf_counter() - started)
+            if not isinstance(response, PlainAnswer):
+                add_headers(response)
+            if len(getattr(response, "body", b"")) > PIECE:
+                await _send_in_pieces(response, send)
+            else:
+                await response(scope, receive, send)
 
-    async def _respond(self, request: Request) -> Response:
+    async def _respond(self, request: Request, under_way: contextlib.ExitStack) -> Response:
         route = self._route
         if not route.roles:
             return await route.endpoint(Call(request, self._parts, self._gate, NOBODY))
@@ -316,11 +330,8 @@ class _Endpoint:
             )
         if route.streams:
             return await route.endpoint(Call(request, self._parts, self._gate, caller))
-        use = self._gate.enter(caller.owner)
-        try:
-            return await route.endpoint(Call(request, self._parts, self._gate, caller))
-        finally:
-            use.requests -= 1
+        under_way.callback(self._gate.enter(caller.owner).leave)
+        return await route.endpoint(Call(request, self._parts, self._gate, caller))
 
     def _count(self, status: int) -> None:
         counter = self._counters.get(status)

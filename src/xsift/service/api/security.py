@@ -60,6 +60,10 @@ class OwnerUse:
     documents: _Bucket = field(default_factory=lambda: _Bucket(1.0, 0.0))
     bytes: _Bucket = field(default_factory=lambda: _Bucket(1.0, 0.0))
 
+    def leave(self) -> None:
+        """A request has ended."""
+        self.requests -= 1
+
 
 class Gate:
     """Lets requests in, or not."""
