@@ -45,6 +45,7 @@ MOST_DOCUMENTS = 1_000_000  # of one request: the answer, which has a line for e
 TURN = 100  # documents that are looked at before others have their turn
 MOST_SELECTED = 1000  # subscriptions that nodes are selected for in one call
 LONGEST_KEY = 200
+WHOSE = Parameter("owner", "Whose; for admins, who otherwise see everybody's.")
 
 
 class _DocumentLine(BaseModel):
@@ -226,7 +227,7 @@ async def _from_form(call: Call) -> AsyncIterator[Incoming | Problem]:
     parameters=[
         Parameter("most", "How many, at most 1,000.", {"type": "integer"}),
         Parameter("after", "The `next` of the page before."),
-        Parameter("owner", "Whose; for admins."),
+        WHOSE,
         Parameter("broken", "`true`: those that were refused, with their error.", {"enum": ["true"]}),
     ],
 )
@@ -261,6 +262,7 @@ async def list_documents(call: Call) -> Response:
     roles=["publish", "subscribe"],
     gives="application/xml",
     statuses=(200, 404),
+    parameters=[WHOSE],
 )
 async def get_document(call: Call) -> Response:
     number, owner = parse_document_id(call.path("id")), call.owner_or_all()
@@ -339,6 +341,7 @@ async def _named(call: Call, trial: models.TrialIn | None) -> Any:
     takes=("application/xml", "application/json"),
     gives=models.MatchAnswer,
     statuses=(200, 413, 422),
+    parameters=[WHOSE],
 )
 async def match(call: Call) -> Response:
     trial, document = await _trial(call)
@@ -389,6 +392,7 @@ async def _own_matches(call: Call, document: xsift.Document) -> tuple[dict[int, 
     takes=("application/xml", "application/json"),
     gives=models.SelectAnswer,
     statuses=(200, 413, 422),
+    parameters=[WHOSE],
 )
 async def select_nodes(call: Call) -> Response:
     trial, document = await _trial(call)
@@ -459,6 +463,7 @@ def steps_json(explanation: xsift.Explanation) -> list[dict[str, Any]]:
     takes=models.TrialIn,
     gives=models.ExplanationOut,
     statuses=(200, 404, 413, 422),
+    parameters=[Parameter("owner", "Whose the subscription is; for admins. Default: the caller.")],
 )
 async def explain(call: Call) -> Response:
     trial, document = await _trial(call, raw=False)

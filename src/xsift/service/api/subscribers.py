@@ -15,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from xsift.service.api import models
+from xsift.service.api.documents import WHOSE
 from xsift.service.api.problems import Problem
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.api.security import OwnerUse, Standing
@@ -526,6 +527,7 @@ async def forget(call: Call) -> Response:
     "for admins, the rates. A view, no delivery.",
     roles=["publish", "subscribe"],
     gives="text/event-stream",
+    parameters=[WHOSE],
     streams=True,
 )
 async def activity(call: Call) -> Response:

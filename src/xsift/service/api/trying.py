@@ -15,7 +15,7 @@ import xsift
 from xsift.errors import DocumentError, XsiftError
 from xsift.matching.proposals import Outline
 from xsift.service.api import models
-from xsift.service.api.documents import in_trial, steps_json
+from xsift.service.api.documents import WHOSE, in_trial, steps_json
 from xsift.service.api.problems import error_json
 from xsift.service.api.routes import Call, Routes, json_response
 from xsift.service.store.numbers import document_id
@@ -182,6 +182,7 @@ async def propose(call: Call) -> Response:
     takes=models.PreviewIn,
     gives=models.Preview,
     statuses=(200, 422),
+    parameters=[WHOSE],
 )
 async def preview(call: Call) -> Response:
     wanted = await call.model(models.PreviewIn)
