@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 import xsift
 from tests.spark.data import finish
@@ -130,6 +131,20 @@ def test_a_driver_that_dies_before_its_commit_leaves_nothing(
     sink.compact()
     assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
     assert sorted(row["number"] for row in rows_of(tmp_path / "out")) == [1, 2]
+
+
+def test_a_table_that_another_makes_at_the_same_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = pa.schema([("x", pa.int64()), ("batch_id", pa.int64())])
+    make = DeltaTable.create
+
+    def second(place: str, wanted: pa.Schema, **options: Any) -> None:
+        make(place, wanted.append(pa.field("more", pa.string())), **options)
+        raise CommitFailedError("version 0 is there")
+
+    monkeypatch.setattr(DeltaTable, "create", second)
+    assert DeltaSink(str(tmp_path / "fits"))._table(schema).version() == 0
+    with pytest.raises(xsift.XsiftError, match="partitions by"):
+        DeltaSink(str(tmp_path / "fits"), partition_by=["x"])._table(schema)
 
 
 def test_what_a_delta_sink_refuses(spark: SparkSession, tmp_path: Path) -> None:

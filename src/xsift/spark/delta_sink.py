@@ -16,6 +16,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -123,10 +124,15 @@ class DeltaSink:
         try:
             table = DeltaTable(place, storage_options=options)
         except TableNotFoundError:
-            DeltaTable.create(
-                place, _nullable(schema), mode="ignore", partition_by=list(self.partition_by), storage_options=options
-            )
-            return DeltaTable(place, storage_options=options)
+            with suppress(CommitFailedError):  # another one made it at the same moment
+                DeltaTable.create(
+                    place,
+                    _nullable(schema),
+                    mode="ignore",
+                    partition_by=list(self.partition_by),
+                    storage_options=options,
+                )
+            table = DeltaTable(place, storage_options=options)
         wrong = _misfit(table, schema, list(self.partition_by))
         if wrong:
             raise XsiftError("other-schema", f"the table at {self.path} has {wrong}", hint="write to another path")
