@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from pathlib import Path
 
@@ -77,3 +78,14 @@ def test_room_is_made_while_others_fetch(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "gone.part").symlink_to("named anew")
     indexes._make_room(tmp_path / "new.xsift")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".old.xsift.lock", "gone.part", "new.xsift"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives a folder to another user")
+def test_a_cache_that_another_user_leads_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    (tmp_path / "mine").mkdir()
+    os.chown(tmp_path / "mine", 12345, -1)
+    (tmp_path / "xsift-cache-12345").symlink_to("mine")
+    with pytest.raises(xsift.StorageError, match="belongs to another user"):
+        indexes._cache()

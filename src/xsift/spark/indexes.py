@@ -161,7 +161,7 @@ def _unpacked(text: str | None) -> Any:
 def _cache() -> Path:
     folder = Path(tempfile.gettempdir(), f"xsift-cache-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():  # somebody else made it: what lies in it is not ours to trust
+    if folder.lstat().st_uid != os.getuid():  # somebody else made it, or where it leads: not ours to trust
         raise StorageError("bad-cache", f"{folder} belongs to another user", hint="set TMPDIR to another folder")
     return folder
 
