@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,20 @@ def send(producer: Any, topic: str, values: list[bytes], partition: int | None =
 
 def route(subscription: str) -> str:
     return f"to-{subscription}"
+
+
+def test_without_confluent_kafka_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    sink = KafkaSink("none", route, query="q")
+    settings = KafkaSettings.of({"servers": "none", "topics": "news"})
+    for work in (
+        lambda: list(kafka_sink._Send(sink, (), 0)(iter([]))),
+        lambda: kafka_sink._begin(sink, 0, 0),
+        sink._make_progress_topic,
+        lambda: KafkaStreamReader(settings).initialOffset(),
+    ):
+        with pytest.raises(xsift.XsiftError, match=r"pip install 'xsift\[kafka\]'"):
+            work()
 
 
 def test_end_to_end(spark: SparkSession, cluster: tuple[Any, str], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ one worker holds.
 - `source.py`: the data source for large XML; `places.py` finds and opens files. `kafka.py`: the data source
   for Kafka. `files.py`: files as documents, for the command line.
 - `session.py`: a session with the settings that suit xsift. `saving.py`: matchers in files, on their way to workers.
-  `requirements.py`: whether PySpark is there.
+  `requirements.py`: whether PySpark and confluent-kafka are there.
 
 Nothing here uses the JVM directly, so classic sessions and Spark Connect both work. Importing it starts nothing, and
 loads nothing: names are looked up when they are asked for, because every Python worker imports this package too, and

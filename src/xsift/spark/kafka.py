@@ -24,6 +24,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from xsift.errors import XsiftError
+from xsift.spark.requirements import require_kafka
 
 __all__ = ["KafkaSource"]
 
@@ -119,12 +120,8 @@ class KafkaSource(DataSource):
 
 
 def _consumer(settings: KafkaSettings) -> Any:
-    try:
-        from confluent_kafka import Consumer
-    except ImportError:
-        raise XsiftError(
-            "no-kafka", "the data source needs confluent-kafka", hint="pip install 'xsift[kafka]'"
-        ) from None
+    from confluent_kafka import Consumer
+
     fixed = {
         "group.id": "xsift",
         "enable.auto.commit": False,
@@ -136,6 +133,7 @@ def _consumer(settings: KafkaSettings) -> Any:
 
 def _watermarks(settings: KafkaSettings) -> dict[str, tuple[int, int]]:
     """The first offset and the one after the last of each partition."""
+    require_kafka("the data source")
     from confluent_kafka import TopicPartition
 
     found = {}
@@ -163,6 +161,7 @@ def _ranges(begin: Mapping[str, int], end: Mapping[str, int]) -> list[Range]:
 
 
 def _read(part: Range, settings: KafkaSettings) -> Iterator[pa.RecordBatch]:
+    require_kafka("the data source")
     from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
     with closing(_consumer(settings)) as consumer:

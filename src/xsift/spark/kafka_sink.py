@@ -24,6 +24,7 @@ from pyspark.sql import functions as sql
 
 from xsift.errors import XsiftError
 from xsift.spark.columns import ERROR_SCHEMA
+from xsift.spark.requirements import require_kafka
 from xsift.spark.sinks import needs_rows
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class KafkaSink:
         return {"bootstrap.servers": self.servers, **self.settings, **more}
 
     def _make_progress_topic(self) -> None:
+        require_kafka("KafkaSink")
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
@@ -233,6 +235,7 @@ class _Send:
     batch_id: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        require_kafka("KafkaSink")
         from confluent_kafka import Producer
 
         settings = {"enable.idempotence": True, "linger.ms": 5}
@@ -292,6 +295,7 @@ class _Transaction:
 
 def _begin(sink: KafkaSink, batch_id: int, part: int) -> _Transaction | None:
     """Begins the transaction of a part; None if it was committed before."""
+    require_kafka("KafkaSink")
     from confluent_kafka import Producer
 
     producer = Producer(sink.client(**{"transactional.id": f"xsift-{sink.query}-{part}", "linger.ms": 5}))
