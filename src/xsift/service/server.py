@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import importlib
 import logging
 import os
 import resource
@@ -123,12 +122,9 @@ def _refuse_if_open_to_all(settings: Settings, database: Database) -> None:
 
 
 def _open_table(path: str) -> SetTable:
-    try:
-        tables = importlib.import_module("xsift.tables")
-    except ModuleNotFoundError as error:
-        raise XsiftError("no-tables", f"tables need {error.name}", hint="pip install 'xsift[tables]'") from error
-    table: SetTable = tables.SubscriptionTable.create(path, exist_ok=True)
-    return table
+    from xsift.tables import SubscriptionTable  # it says what to install if there are none
+
+    return SubscriptionTable.create(path, exist_ok=True)
 
 
 async def _until_over(server: uvicorn.Server) -> None:
