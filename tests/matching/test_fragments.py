@@ -22,7 +22,7 @@ UBL = b"""<?xml version="1.0" encoding="UTF-8"?>
 </Invoice>"""
 
 
-def fragments(xml: bytes | str, xpath: str, **options: Any) -> list[str]:
+def fragments(xml: bytes | str | xsift.Document, xpath: str, **options: Any) -> list[str]:
     namespaces = {"i": "urn:invoice", "cac": "urn:aggregate", "cbc": "urn:basic", "n": "urn:n"}
     subscriptions = xsift.Subscriptions(namespaces=namespaces)
     subscriptions.add("it", xpath)
@@ -90,6 +90,14 @@ def test_encodings(encoding: str) -> None:
 )
 def test_encodings_that_are_told_in_odd_ways(data: bytes) -> None:
     assert fragments(data, "//b[. = 'ö']") == ["<b>ö</b>"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("given", ["utf-8", "UTF8", "utf-16", "UTF-16LE", "ISO-8859-1", "us-ascii"])
+def test_a_fragment_is_in_the_encoding_that_was_read(encoding: str, given: str) -> None:
+    """expat believes the beginning of a document more than these."""
+    document = xsift.Document('<a xml:lang="fr"><b>é</b></a>'.encode(encoding), encoding=given)
+    assert fragments(document, "//b[. = 'é']") == ['<b xml:lang="fr">é</b>']
 
 
 def test_entities_are_expanded() -> None:

@@ -32,6 +32,7 @@ _DECLARED = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"
 
 # Documents often misspell what expat does know.
 _PROPER = {"utf8": "UTF-8", "utf16": "UTF-16"}
+_EXPATS = {*_PROPER, "utf-8", "utf-16", "utf-16be", "utf-16le", "iso-8859-1", "us-ascii"}
 
 SINGLE_BYTE = frozenset(
     [f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16)]
@@ -70,8 +71,9 @@ def utf8(text: str) -> bytes:
 
 def codec_of(data: Buffer, encoding: str | None) -> str:
     """The name of the codec that decodes a document, or any slice of it: the one that it was given with, else what
-    its beginning says, as expat has it. A byte order mark is right whatever is declared."""
-    if encoding is not None and encoding.lower().replace("-", "") != "utf16":
+    its beginning says, as expat has it. A byte order mark is right whatever is declared; and where an encoding that
+    expat itself knows was given, what begins with a mark, or as UTF-16, is what it looks like."""
+    if encoding is not None and encoding.lower() not in _EXPATS:
         return encoding
     head = _head(memoryview(data))
     for mark, codec in _MARKS:
@@ -79,6 +81,8 @@ def codec_of(data: Buffer, encoding: str | None) -> str:
             return codec
     if b"\0" in head[:2]:
         return "utf-16-le" if head[0] else "utf-16-be"
+    if encoding is not None:
+        return encoding
     declared = _DECLARED.match(head)
     return declared[1].decode() if declared else "utf-8"
 
