@@ -164,6 +164,7 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         ("d", None, None, {}),
         (None, "//e", False, None),
         ("", "//e[", False, None),
+        ("long" * 2000, "//c", True, None),
         ("f", "//n:f", False, {"n": None}),
     ]
     frame = spark.createDataFrame(rows, SCHEMA)
@@ -171,8 +172,8 @@ def test_texts_that_cannot_be_expressions(spark: SparkSession, tmp_path: Path) -
         place = str(tmp_path / str(shards))
         compiled = compile_subscriptions(spark, frame, storage=place, errors="collect", shards=shards)
         assert compiled.subscriptions == 1
-        failed = {id: error.code == "missing-value" for id, error in compiled.failed}
-        assert failed == {"a": False, "": False, "a row without an id": True, "b": False, "d": True, "f": False}
+        failed = {id[:4]: error.code == "missing-value" for id, error in compiled.failed}
+        assert failed == {"a": False, "long": False, "": False, "a ro": True, "b": False, "d": True, "f": False}
 
 
 def test_rows_as_json_is_read(spark: SparkSession) -> None:

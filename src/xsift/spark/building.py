@@ -55,6 +55,7 @@ TOLD_ERRORS = 1000  # of a part, of those that cannot be used
 MANIFEST = "manifest.json"
 SEPARATOR, ORDERED = "\x1f", "o"  # no good expression has the first
 NO_ID = "a row without an id"
+MOST_ID_BYTES = 4096  # as in a set (matching/rows.pxd)
 FORMAT = 2  # grows when files are laid out differently: parts of an older one are built again
 BUILT = (
     "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "
@@ -192,9 +193,10 @@ class _Build:
             yield self._built(mine.drop_columns("part"), number)
 
     def _built(self, table: pa.Table, number: int) -> pa.RecordBatch:
-        missing = pc.or_(pc.is_null(table["id"]), pc.is_null(table["expression"]))
-        without, table = table.filter(missing), table.filter(pc.invert(missing))
-        told = [_missing_value(id) for id in without["id"].slice(0, TOLD_ERRORS).to_pylist()]
+        long = pc.fill_null(pc.greater(pc.binary_length(table["id"]), MOST_ID_BYTES), False)
+        unusable = pc.or_(pc.or_(pc.is_null(table["id"]), pc.is_null(table["expression"])), long)
+        without, table = table.filter(unusable), table.filter(pc.invert(unusable))
+        told = [_unusable(id) for id in without["id"].slice(0, TOLD_ERRORS).to_pylist()]
         # Sorted: expressions that begin alike follow each other into the index, where they share what the processor
         # still has at hand.
         expressions, order, starts = sorted_expressions(table["expression"], self.repeated)
@@ -300,13 +302,18 @@ def _told(id: str | None, error: XsiftError) -> dict[str, Any]:
     return {"id": id, "code": error.code, "message": error.message, "column": column, "hint": error.hint}
 
 
-def _missing_value(id: str | None) -> dict[str, Any]:
+def _unusable(id: str | None) -> dict[str, Any]:
+    """What is wrong with a row that is not tried, by its id."""
+    size = len((id or "").encode())
+    if id is not None and size > MOST_ID_BYTES:
+        said = f"the id that begins with {id[:40]!r} has {size:,} bytes"
+        return {"id": id[:40], "code": "id-too-long", "message": said, "hint": f"an id has at most {MOST_ID_BYTES:,}"}
     return {"id": id, "code": "missing-value", "message": "a row has no id" if id is None else "it has no xpath"}
 
 
 def _error_of(told: Mapping[str, Any]) -> tuple[str, XsiftError]:
     id, code, message, hint = told["id"], told["code"], told["message"], told.get("hint") or ""
     name = NO_ID if id is None else id
-    if code == "missing-value":
+    if code in ("missing-value", "id-too-long"):
         return name, SubscriptionError(code, message, id=id, hint=hint)
     return name, XPathError(code, message, column=told.get("column") or 0, id=id, hint=hint)
