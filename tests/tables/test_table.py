@@ -335,9 +335,10 @@ def test_a_column_of_empty_lists_is_for_anything(tmp_path: Path) -> None:
 
 def test_errors_tell_their_rows(tmp_path: Path) -> None:
     table = SubscriptionTable.create(tmp_path / "table")
-    rows = [("x", None), ("a", "//a"), ("b", "//b["), ("a", "//c")]
+    rows = [("x", None), ("a", "//a"), ("b", "//b["), ("a", "//c"), ("long" * 1025, "//d")]
     failed = table.add(rows, errors="collect")
-    assert [(id, error.row) for id, error in failed] == [("x", 0), ("b", 2), ("a", 3)]
+    assert [(id[:4], error.row) for id, error in failed] == [("x", 0), ("b", 2), ("a", 3), ("long", 4)]
+    assert len(table.subscriptions()) == 1
 
 
 def test_upkeep_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from xsift.matching import MatcherOptions
 from xsift.spark.census import Digest
 from xsift.spark.indexes import IndexFolder
 from xsift.spark.routing import Part
+from xsift.tables.rows import MOST_ID_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -55,7 +56,6 @@ TOLD_ERRORS = 1000  # of a part, of those that cannot be used
 MANIFEST = "manifest.json"
 SEPARATOR, ORDERED = "\x1f", "o"  # no good expression has the first
 NO_ID = "a row without an id"
-MOST_ID_BYTES = 4096  # as in a set (matching/rows.pxd)
 FORMAT = 2  # grows when files are laid out differently: parts of an older one are built again
 BUILT = (
     "part int, name string, size_bytes bigint, subscribers string, subscribers_bytes bigint, expressions bigint, "

@@ -20,6 +20,7 @@ from xsift.matching.subscriptions import Subscriptions
 
 __all__ = [
     "BOOKKEEPING",
+    "MOST_ID_BYTES",
     "OWN",
     "Errors",
     "Given",
@@ -35,6 +36,7 @@ Errors = Literal["raise", "collect"]
 Given: TypeAlias = "pa.Table | Subscriptions | Iterable[Sequence[Any] | Mapping[str, Any]]"
 """An Arrow table, a set, or rows: (id, xpath), (id, xpath, ordered), or mappings from column to value."""
 
+MOST_ID_BYTES = 4096  # as in a set (matching/rows.pxd)
 Places = npt.NDArray[np.int64]
 
 NAMESPACES = pa.map_(pa.string(), pa.string())
@@ -184,7 +186,7 @@ def checked(
     if errors not in ("raise", "collect"):
         raise ValueError(f"errors is {errors!r}; it can be 'raise' or 'collect'")
     rows = _own_namespaces(rows, namespaces)
-    failed = _missing(rows)
+    failed = _missing(rows) | _long_ids(rows)
     good = np.ones(rows.num_rows, dtype=bool)
     good[list(failed)] = False
     failed |= _unusable(rows, np.flatnonzero(good), namespaces)
@@ -214,6 +216,21 @@ def _missing(rows: pa.Table) -> dict[int, XsiftError]:
                 failed[number] = SubscriptionError(
                     "missing-value", f"row {number + 1} has no {column}", id=rows["id"][number].as_py()
                 )
+    return failed
+
+
+def _long_ids(rows: pa.Table) -> dict[int, XsiftError]:
+    """Rows whose id no set would take, by number."""
+    failed: dict[int, XsiftError] = {}
+    sizes = pc.fill_null(pc.binary_length(rows["id"]), 0).to_numpy()
+    for number in np.flatnonzero(sizes > MOST_ID_BYTES).tolist():
+        id = rows["id"][number].as_py()
+        failed[number] = SubscriptionError(
+            "id-too-long",
+            f"the id that begins with {id[:40]!r} has {sizes[number]:,} bytes",
+            id=id,
+            hint=f"an id has at most {MOST_ID_BYTES:,}",
+        )
     return failed
 
 
