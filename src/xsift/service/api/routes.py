@@ -130,13 +130,17 @@ class _Body:
 class Call:
     """One request: who asks, with what, and the parts of the server that can answer."""
 
-    __slots__ = ("_query", "caller", "gate", "parts", "request")
+    __slots__ = ("_query", "caller", "gate", "parts", "request", "under_way")
 
-    def __init__(self, request: Request, parts: Parts, gate: Gate, caller: Caller) -> None:
+    def __init__(
+        self, request: Request, parts: Parts, gate: Gate, caller: Caller, under_way: contextlib.ExitStack
+    ) -> None:
         self.request = request
         self.parts = parts
         self.gate = gate
         self.caller = caller
+        self.under_way = under_way
+        """What is to be given back when the answer was read."""
         self._query: dict[str, str] | None = None
 
     def path(self, name: str) -> str:
@@ -317,7 +321,7 @@ class _Endpoint:
     async def _respond(self, request: Request, under_way: contextlib.ExitStack) -> Response:
         route = self._route
         if not route.roles:
-            return await route.endpoint(Call(request, self._parts, self._gate, NOBODY))
+            return await route.endpoint(Call(request, self._parts, self._gate, NOBODY, under_way))
         if not self._parts.ready:  # without the whole set, an answer would be wrong
             raise Problem(503, "not-ready", "the server is starting or stopping", hint="try again in a moment")
         caller = await self._gate.caller(request)
@@ -328,10 +332,9 @@ class _Endpoint:
                 "this API key does not have the role",
                 hint=f"it needs {' or '.join(sorted(route.roles))}",
             )
-        if route.streams:
-            return await route.endpoint(Call(request, self._parts, self._gate, caller))
-        under_way.callback(self._gate.enter(caller.owner).leave)
-        return await route.endpoint(Call(request, self._parts, self._gate, caller))
+        if not route.streams:
+            under_way.callback(self._gate.enter(caller.owner).leave)
+        return await route.endpoint(Call(request, self._parts, self._gate, caller, under_way))
 
     def _count(self, status: int) -> None:
         counter = self._counters.get(status)

@@ -64,6 +64,10 @@ class OwnerUse:
         """A request has ended."""
         self.requests -= 1
 
+    def leave_stream(self) -> None:
+        """So has a stream."""
+        self.streams -= 1
+
 
 class Gate:
     """Lets requests in, or not."""
@@ -159,6 +163,14 @@ class Gate:
                 headers={"retry-after": "1"},
             )
         use.requests += 1
+        return use
+
+    def enter_stream(self, owner: str) -> OwnerUse:
+        """Counts a stream. Raises Problem if too many are open. `leave_stream` must follow."""
+        use = self.use(owner)
+        if use.streams >= self._limits.streams:
+            raise Problem(429, "too-many-streams", f"{use.streams} streams are open", headers={"retry-after": "5"})
+        use.streams += 1
         return use
 
     def spend(self, owner: str, documents: int, size: int) -> None:

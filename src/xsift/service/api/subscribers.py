@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 from xsift.service.api import models
 from xsift.service.api.documents import WHOSE
 from xsift.service.api.problems import Problem
-from xsift.service.api.routes import Call, Parameter, Routes, json_response
-from xsift.service.api.security import OwnerUse, Standing
+from xsift.service.api.routes import PIECE, Call, Parameter, Routes, json_response
+from xsift.service.api.security import Standing
 from xsift.service.api.subscriptions import OWNER, checked_name
 from xsift.service.delivery.events import as_json, gap_event, match_events
 from xsift.service.delivery.outbox import SequenceReader
@@ -205,10 +205,10 @@ class _EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, call: Call, row: Row[Any], reader: SequenceReader, use: OwnerUse, *, peek: bool) -> None:
+    def __init__(self, call: Call, row: Row[Any], reader: SequenceReader, *, peek: bool) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._call, self._row, self._reader, self._use = call, row, reader, use
+        self._call, self._row, self._reader = call, row, reader
         self._peek = peek
         self._standing = Standing(call.gate, call.request, call.caller)
 
@@ -224,8 +224,6 @@ class _EventStream(Response):
             for task in (gone, sending):
                 task.cancel()
             await asyncio.gather(gone, sending, return_exceptions=True)
-            self._reader.close()
-            self._use.streams -= 1
             metrics.streams.dec()
 
     async def _send_all(self, send: Send) -> None:
@@ -253,8 +251,10 @@ class _EventStream(Response):
 
 
 async def _send_body(send: Send, body: bytes) -> None:
-    async with asyncio.timeout(SEND_SECONDS):
-        await send({"type": "http.response.body", "body": body, "more_body": True})
+    """Returns when most of it was read."""
+    for begin in range(0, len(body), PIECE):
+        async with asyncio.timeout(SEND_SECONDS):
+            await send({"type": "http.response.body", "body": body[begin : begin + PIECE], "more_body": True})
 
 
 async def _until_gone(receive: Receive) -> None:
@@ -262,26 +262,21 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple[Row[Any], SequenceReader, OwnerUse]:
-    use = call.gate.use(call.caller.owner)
-    if use.streams >= call.parts.settings.limits.streams:
-        raise Problem(429, "too-many-streams", f"{use.streams} streams are open", headers={"retry-after": "5"})
-    use.streams += 1
-    try:
-        row = await _find(call)
-        if after:
-            # Who resumes after an event has received it, and all before it.
-            place = min(parse_delivery_id(after, row.number), row.last_place)
-            if place > row.acknowledged_place and not peek:
-                await call.parts.writer.run(lambda connection: deliveries.acknowledge(connection, row.number, place))
-        else:
-            place = row.acknowledged_place  # what was dropped since then is told
-            if peek:
-                place = max(place, row.dropped_place, row.last_place - PEEKED)
-        return row, await call.parts.outbox.attach(row.number, place), use
-    except BaseException:
-        use.streams -= 1
-        raise
+async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple[Row[Any], SequenceReader]:
+    call.under_way.callback(call.gate.enter_stream(call.caller.owner).leave_stream)
+    row = await _find(call)
+    if after:
+        # Who resumes after an event has received it, and all before it.
+        place = min(parse_delivery_id(after, row.number), row.last_place)
+        if place > row.acknowledged_place and not peek:
+            await call.parts.writer.run(lambda connection: deliveries.acknowledge(connection, row.number, place))
+    else:
+        place = row.acknowledged_place  # what was dropped since then is told
+        if peek:
+            place = max(place, row.dropped_place, row.last_place - PEEKED)
+    reader = await call.parts.outbox.attach(row.number, place, row.owner)
+    call.under_way.callback(reader.close)
+    return row, reader
 
 
 @routes.add(
@@ -305,8 +300,8 @@ async def _attach(call: Call, after: str | None, *, peek: bool = False) -> tuple
 async def events(call: Call) -> Response:
     after = call.request.headers.get("last-event-id") or call.query("after")
     peek = bool(call.choice("peek", "", "true"))
-    row, reader, use = await _attach(call, after, peek=peek)
-    return _EventStream(call, row, reader, use, peek=peek)
+    row, reader = await _attach(call, after, peek=peek)
+    return _EventStream(call, row, reader, peek=peek)
 
 
 @routes.add(
@@ -327,14 +322,10 @@ async def events(call: Call) -> Response:
 async def poll(call: Call) -> Response:
     wait, most = call.number("wait", 0, 0, LONGEST_POLL), call.number("most", 100, 1, 1000)
     after = call.query("after")
-    row, reader, use = await _attach(call, None)
-    try:
-        if after:
-            reader.place = min(parse_delivery_id(after, row.number), row.last_place)
-        found = await _poll(call, reader, wait, most)
-    finally:
-        reader.close()
-        use.streams -= 1
+    row, reader = await _attach(call, None)
+    if after:
+        reader.place = min(parse_delivery_id(after, row.number), row.last_place)
+    found = await _poll(call, reader, wait, most)
     dropped = reader.dropped[1] - reader.dropped[0] + 1 if reader.dropped else 0
     call.parts.metrics.sent.labels("poll").inc(len(found))
     body = b",".join(as_json(delivery, row.id) for delivery in found)
@@ -531,10 +522,8 @@ async def forget(call: Call) -> Response:
     streams=True,
 )
 async def activity(call: Call) -> Response:
-    use = call.gate.use(call.caller.owner)
-    if use.streams >= call.parts.settings.limits.streams:
-        raise Problem(429, "too-many-streams", f"{use.streams} streams are open")
     owner = call.owner_or_all()
+    call.under_way.callback(call.gate.enter_stream(call.caller.owner).leave_stream)
 
     def shown_event(event: dict[str, Any]) -> bytes:
         if owner not in (None, event["owner"]):
@@ -548,7 +537,6 @@ async def activity(call: Call) -> Response:
         return b"event: pulse\ndata: " + to_json({"now": time.time(), "rates": rates}) + b"\n\n"
 
     async def stream() -> AsyncIterator[bytes]:
-        use.streams += 1
         queue = call.parts.activity.watch()
         try:
             yield b"retry: 1000\n\n" + b"".join(map(shown_event, list(call.parts.activity.feed)))
@@ -562,6 +550,5 @@ async def activity(call: Call) -> Response:
                     yield shown_event(await asyncio.wait_for(queue.get(), PULSE_SECONDS))
         finally:
             call.parts.activity.unwatch(queue)
-            use.streams -= 1
 
     return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})

@@ -174,7 +174,7 @@ class Couriers:
         sender = self._senders.get(row.kind)
         if sender is None or row.state != "active":
             return
-        reader = await self._outbox.attach(number, max(row.acknowledged_place, row.dropped_place))
+        reader = await self._outbox.attach(number, max(row.acknowledged_place, row.dropped_place), row.owner)
         try:
             await self._send_all(row, sender, reader)
         finally:
@@ -189,11 +189,7 @@ class Couriers:
                 # Never longer than any failure asks for: when it was noted, the clock may have been wrong.
                 await asyncio.sleep(min(max(0.0, retry_at - time.time()), self._longest))
                 if not pending:
-                    pending = reader.available()
-                    if pending:
-                        reader.place = pending[-1].place
-                if not pending:
-                    if sent > noted:
+                    if sent > noted and not reader.available():
                         noted = await self._acknowledge(row.number, sent)
                     pending = await reader.next(IDLE_SECONDS)
                     if not pending:
@@ -218,6 +214,7 @@ class Couriers:
                         sent = noted = pending[0].place
                     # It may wait for an hour: it keeps no documents meanwhile, and what is dropped is not sent.
                     pending, reader.place = [], sent
+                    reader.release()
         finally:
             if sent > noted:  # also when the server stops: what was sent is not sent again
                 await asyncio.shield(self._acknowledge(row.number, sent))

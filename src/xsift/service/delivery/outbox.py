@@ -2,7 +2,8 @@
 
 A reader has a place in a subscriber's sequence. What is new it gets from memory, where the last deliveries to
 subscribers with readers are kept; when it is further behind, from the store, a page at a time. So a slow reader
-costs a page of memory, and nobody waits for it.
+costs a page of memory, and nobody waits for it. A page that is large, because one delivery is, takes room until it
+was passed on, and there is so much of that for an owner.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, select
 
@@ -29,6 +31,8 @@ Result = TypeVar("Result")
 TAIL = 256  # deliveries of a subscriber that are kept in memory for its readers
 TAIL_BYTES = 64 << 20  # of all subscribers together
 PAGE = 100
+LARGE = 1 << 20  # bytes of a page that takes room,
+ROOM = 128 << 20  # and how much there is for an owner's readers, or for one page that is larger
 POLL_SECONDS = 0.1  # how often a server looks for deliveries that other servers made
 
 
@@ -51,6 +55,40 @@ class Reads:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+class _Room:
+    """Room for large pages: who reads one has it until it was passed on. Who asks first has it first."""
+
+    def __init__(self, size: int) -> None:
+        self._size = self._free = size
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    async def take(self, size: int) -> int:
+        """Waits for room; returns how much is to be given back."""
+        size = min(size, self._size)
+        if not self._waiting and size <= self._free:
+            self._free -= size
+            return size
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self.give(0 if turn.cancelled() else size)
+            raise
+        return size
+
+    def give(self, size: int) -> None:
+        self._free += size
+        while self._waiting:
+            wanted, turn = self._waiting[0]
+            if not turn.done():  # else who waited has gone
+                if wanted > self._free:
+                    return
+                self._free -= wanted
+                turn.set_result(None)
+            self._waiting.popleft()
+
+
 class _Channel:
     """The last deliveries to one subscriber that has readers."""
 
@@ -70,6 +108,7 @@ class Outbox:
         self._reads = reads
         self._alone = alone
         self._channels: dict[int, _Channel] = {}
+        self._rooms: WeakValueDictionary[str, _Room] = WeakValueDictionary()  # by owner
         self._size = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -123,12 +162,13 @@ class Outbox:
         channel.size = 0
         channel.tail.clear()
 
-    async def attach(self, subscriber: int, after: int) -> SequenceReader:
-        """A reader of what comes after a place. Close it."""
+    async def attach(self, subscriber: int, after: int, owner: str) -> SequenceReader:
+        """A reader of what comes after a place, to a subscriber of an owner. Close it."""
         channel = self._channels.get(subscriber)
         if channel is None:
             channel = self._channels[subscriber] = _Channel(0)
-        reader = SequenceReader(self, subscriber, after, channel)
+        room = self._rooms.setdefault(owner, _Room(ROOM))
+        reader = SequenceReader(self, subscriber, after, channel, room)
         channel.readers.add(reader)
         # What is made from now on arrives in the channel; what was made before is in the store.
         query = select(subscribers.c.last_place).where(subscribers.c.number == subscriber)
@@ -166,8 +206,16 @@ class Outbox:
         for number in self._channels:
             self.end(number)
 
-    async def read_store(self, subscriber: int, after: int) -> list[StoredDelivery]:
-        return await self._reads.run(lambda connection: store.read(connection, subscriber, after, PAGE))
+    async def read_store(
+        self, subscriber: int, after: int, largest: float = float("inf")
+    ) -> tuple[int, list[StoredDelivery]]:
+        """The size of the next page, and the page, unless it is that large."""
+
+        def ask(connection: Connection) -> tuple[int, list[StoredDelivery]]:
+            last, size = store.page(connection, subscriber, after, PAGE)
+            return size, store.read_page(connection, subscriber, after, last) if size < largest else []
+
+        return await self._reads.run(ask)
 
     async def _watch_others(self) -> None:
         """Deliveries that other servers made."""
@@ -203,9 +251,11 @@ def _size(delivery: StoredDelivery) -> int:
 class SequenceReader:
     """Reads a subscriber's sequence from a place on."""
 
-    def __init__(self, outbox: Outbox, subscriber: int, after: int, channel: _Channel) -> None:
+    def __init__(self, outbox: Outbox, subscriber: int, after: int, channel: _Channel, room: _Room) -> None:
         self._outbox = outbox
         self._channel = channel
+        self._room = room
+        self._held = 0
         self.subscriber = subscriber
         self.place = after
         self.changed = asyncio.Event()
@@ -214,7 +264,8 @@ class SequenceReader:
         """The first and last place of what was dropped before the deliveries that `next` returned."""
 
     async def next(self, timeout: float | None = None) -> list[StoredDelivery]:
-        """The next deliveries, one or more; none if the time is over or the server stops."""
+        """The next deliveries, one or more; none if the time is over or the server stops. Those before them were
+        passed on."""
         try:
             async with asyncio.timeout(timeout):
                 return await self._next()
@@ -222,11 +273,19 @@ class SequenceReader:
             return []
 
     async def _next(self) -> list[StoredDelivery]:
+        self.release()
         while not self.closed:
             self.changed.clear()
             found = self.available()
-            if not found and self._channel.last > self.place:
-                found = await self._outbox.read_store(self.subscriber, self.place)
+            if found:
+                await self._take_room(sum(map(_size, found)))
+            elif self._channel.last > self.place:
+                size, found = await self._outbox.read_store(self.subscriber, self.place, LARGE)
+                if size >= LARGE:
+                    await self._take_room(size)
+                    _, found = await self._outbox.read_store(self.subscriber, self.place)
+                if not found:
+                    self.release()
                 if not found and self._channel.last > self.place:
                     self._skip_to(self._channel.last)  # dropped or acknowledged elsewhere, all of it
             if found:
@@ -246,7 +305,25 @@ class SequenceReader:
         tail = self._channel.tail
         if not tail or not tail[0].place <= self.place + 1 <= tail[-1].place:
             return []
-        return [delivery for delivery in tail if delivery.place > self.place][:PAGE]
+        found: list[StoredDelivery] = []
+        size = 0
+        for delivery in tail:
+            if delivery.place > self.place:
+                size += _size(delivery)
+                if found and (size > store.PAGE_BYTES or len(found) == PAGE):
+                    break
+                found.append(delivery)
+        return found
+
+    async def _take_room(self, size: int) -> None:
+        if size >= LARGE:
+            self._held = await self._room.take(size)
+
+    def release(self) -> None:
+        """What `next` returned was passed on, or is not wanted any more."""
+        held, self._held = self._held, 0
+        if held:
+            self._room.give(held)
 
     def _skip_to(self, place: int) -> None:
         if place > self.place:
@@ -254,4 +331,5 @@ class SequenceReader:
             self.place = place
 
     def close(self) -> None:
+        self.release()
         self._outbox.detach(self)

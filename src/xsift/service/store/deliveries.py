@@ -316,21 +316,36 @@ def error_fields(error: BaseException) -> dict[str, Any]:
 # Reading
 
 
+SOURCE = table.outerjoin(documents, table.c.document == documents.c.number)
+
+
 def read(connection: Connection, subscriber: int, after: int, most: int) -> list[StoredDelivery]:
     """The deliveries to a subscriber after a place, in order; fewer if they are large."""
-    source = table.outerjoin(documents, table.c.document == documents.c.number)
-    wanted = (table.c.subscriber == subscriber, table.c.place > after)
-    sizes = select(table.c.place, func.length(table.c.content), case((table.c.whole, documents.c.size), else_=0))
+    last, _ = page(connection, subscriber, after, most)
+    return read_page(connection, subscriber, after, last)
+
+
+def page(connection: Connection, subscriber: int, after: int, most: int) -> tuple[int, int]:
+    """Up to which place the deliveries after a place are a page, and how large it is."""
+    sizes = (
+        select(table.c.place, func.length(table.c.content), case((table.c.whole, documents.c.size), else_=0))
+        .select_from(SOURCE)
+        .where(table.c.subscriber == subscriber, table.c.place > after)
+    )
     total, last = 0, after
-    for place, content, document in connection.execute(
-        sizes.select_from(source).where(*wanted).order_by(table.c.place).limit(most)
-    ):
-        total += content + (document or 0)
-        if total > PAGE_BYTES and last > after:
+    for place, content, document in connection.execute(sizes.order_by(table.c.place).limit(most)):
+        size = content + (document or 0)
+        if total + size > PAGE_BYTES and last > after:
             break
-        last = place
+        total, last = total + size, place
+    return last, total
+
+
+def read_page(connection: Connection, subscriber: int, after: int, last: int) -> list[StoredDelivery]:
+    """The deliveries after a place, up to another one."""
     body = case((table.c.whole, documents.c.body), else_=None).label("body")
-    query = select(table, body, documents.c.encoding).select_from(source)
+    query = select(table, body, documents.c.encoding).select_from(SOURCE)
+    wanted = (table.c.subscriber == subscriber, table.c.place > after, table.c.place <= last)
     return [
         StoredDelivery(
             row.subscriber,
@@ -342,7 +357,7 @@ def read(connection: Connection, subscriber: int, after: int, most: int) -> list
             row.body or b"",
             row.encoding,
         )
-        for row in connection.execute(query.where(*wanted, table.c.place <= last).order_by(table.c.place))
+        for row in connection.execute(query.where(*wanted).order_by(table.c.place))
     ]
 
 
