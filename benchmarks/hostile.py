@@ -113,19 +113,24 @@ def compiled(text: str) -> Case:
     return case
 
 
-def declared_attributes(size: int) -> tuple[int, Callable[[], str]]:
-    number = 1000 * size
-    declared = " ".join(f"x{i} CDATA 'v'" for i in range(number))
-    xml = f"<!DOCTYPE r [<!ATTLIST a {declared}>]><r>{'<a/>' * (5 * number)}</r>".encode()
-    matcher = _matcher("//b")
+def declared_attributes(end: str) -> Case:
+    """Attributes that are declared for elements, in a document with this end."""
 
-    def run() -> str:
-        try:
-            return str(matcher.match(xml))
-        except XsiftError as error:
-            return error.code
+    def case(size: int) -> tuple[int, Callable[[], str]]:
+        number = 200 * size
+        declared = " ".join(f"x{i} CDATA 'v'" for i in range(number))
+        xml = f"<!DOCTYPE r [<!ATTLIST a {declared}>]><r>{'<a/>' * (200 * number)}{end}".encode()
+        matcher = _matcher("//b")
 
-    return len(xml), run
+        def run() -> str:
+            try:
+                return str(matcher.match(xml))
+            except XsiftError as error:
+                return error.code
+
+        return len(xml), run
+
+    return case
 
 
 def scopes(size: int) -> bytes:
@@ -235,7 +240,8 @@ CASES: dict[str, Case] = {
     "n × //x[bi][d], n elements x": branch_points("//x[b{0}][d]"),
     "n × //ni[@x], compiled": compiled("//n{0}[@x]"),
     "n × //a[translate(@x, 'ai', 'b') = 'q'], compiled": compiled("//a[translate(@x, 'a{0}', 'b') = 'q']"),
-    "attributes that are declared": declared_attributes,
+    "attributes that are declared": declared_attributes("</r>"),
+    "attributes that are declared, a wrong end tag": declared_attributes("</s>"),
     "//*[last()], n namespaces around n elements": residual("//*[last()]", scopes),
     "//*[namespace::zz], n namespaces": residual(
         "//*[namespace::zz]",

@@ -53,6 +53,7 @@ def _innermost(start: bytes, encoding: str | None) -> tuple[str, int, int] | Non
         parser = expat.ParserCreate(encoding)
     except ValueError:
         return None
+    parser.specified_attributes = True  # else each element is given all that a DTD declares for it
     opened: list[tuple[str, int, int]] = []
     count = 0
 
