@@ -379,6 +379,10 @@ def test_trials_say_what_could_not_be_decided(client: xsift.Client, http: httpx.
         told = http.post(path, content=document).json()
         assert [match["id"] for match in told["matches"]] == ["plain"]
         assert [(failure["id"], failure["code"]) for failure in told["failures"]] == [("hostile", "too-many-steps")]
+    for published in (client.publish(document, wait=True), client.publish_many([document], wait=True)[0]):
+        assert [match["id"] for match in published.matches] == ["plain"]
+        assert {id: failure.code for id, failure in published.failures.items()} == {"hostile": "too-many-steps"}
+    assert client.publish(document).failures == {}
     with pytest.warns(xsift.FailureWarning, match="'hostile' could not be decided") as warned:
         assert client.match(document) == ["plain"]
     assert warned[0].filename == __file__

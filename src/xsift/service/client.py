@@ -53,13 +53,15 @@ STREAM_SECONDS = 60.0  # a stream that is silent so long is dead: the server say
 
 @dataclass(frozen=True)
 class Published:
-    """A document that is durable, and with wait=True the caller's subscriptions that it matched."""
+    """A document that is durable, and with wait=True the caller's subscriptions that it matched, and by id those that
+    could not be decided on it."""
 
     id: str
     label: str = ""
     matches: list[dict[str, Any]] = field(default_factory=list)
     error: XsiftError | None = None
     """Of a document among many that was refused; then there is no id."""
+    failures: dict[str, XsiftError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,18 @@ def _failed(response: httpx.Response) -> Failed:
 
 
 def _published(response: httpx.Response) -> Published:
-    told = response.json()
-    return Published(told["id"], told["label"], told.get("matches", []))
+    return _durable(response.json())
+
+
+def _durable(told: Mapping[str, Any]) -> Published:
+    return Published(told["id"], told["label"], told.get("matches", []), failures=_failures(told))
+
+
+def _failures(told: Mapping[str, Any]) -> dict[str, XsiftError]:
+    return {
+        failure["id"]: SubscriptionError(failure["code"], failure["detail"], hint=failure.get("hint", ""))
+        for failure in told.get("failures", ())
+    }
 
 
 def _published_many(response: httpx.Response) -> list[Published]:
@@ -193,7 +205,7 @@ def _published_many(response: httpx.Response) -> list[Published]:
                 Published("", told.get("label", ""), [], _known_error(error, error["code"], error["message"], 422))
             )
         else:
-            found.append(Published(told["id"], told["label"], told.get("matches", [])))
+            found.append(_durable(told))
     return found
 
 
@@ -221,9 +233,8 @@ def _deliveries(response: httpx.Response) -> list[Delivery]:
 def _matches(response: httpx.Response) -> list[dict[str, Any]]:
     """What matched. What could not be decided is a warning, as it is of a matcher."""
     told = response.json()
-    for failure in told.get("failures", ()):
-        text = f"subscription {failure['id']!r} could not be decided: {failure['detail']} [{failure['code']}]"
-        warnings.warn(text, FailureWarning, stacklevel=5)
+    for id, failure in _failures(told).items():
+        warnings.warn(f"subscription {id!r} could not be decided: {failure}", FailureWarning, stacklevel=5)
     found: list[dict[str, Any]] = told["matches"]
     return found
 

@@ -67,6 +67,8 @@ class Receipt:
     matches: list[bytes]
     """The entries of the publisher's own subscriptions that matched, each a JSON object."""
     error: XsiftError | None = None
+    failures: list[tuple[bytes, XsiftError]] = field(default_factory=list)
+    """Those that could not be decided on it, and why."""
 
 
 class Overloaded(XsiftError):
@@ -306,6 +308,11 @@ class Publisher:
                 self._metrics.candidates.inc(len(result.evaluated))
             if result.failures:
                 self._note_failures(snapshot, receipt, result)
+                receipt.failures += (
+                    (snapshot.entry(place) + b"}", failure)
+                    for place, failure in result.failures.items()
+                    if job.sees_all or snapshot.owner(place) == job.owner
+                )
         job.publication = Publication(job.owner, outcomes, job.received, job.key)
 
     def _address(self, outcome: Outcome, receipt: Receipt, result: Found, snapshot: Snapshot, job: Job) -> None:

@@ -115,7 +115,16 @@ def _receipt_json(receipt: Receipt, wants_matches: bool) -> bytes:
     if receipt.error is not None:
         return to_json({"label": receipt.label, "error": store.error_fields(receipt.error)})
     head = to_json({"id": receipt.id, "label": receipt.label})
-    return head[:-1] + b',"matches":[' + b",".join(receipt.matches) + b"]}" if wants_matches else head
+    if not wants_matches:
+        return head
+    undecided = _failures((from_json(entry)["id"], error) for entry, error in receipt.failures)
+    failures = b',"failures":' + to_json(undecided) if undecided else b""
+    return head[:-1] + b',"matches":[' + b",".join(receipt.matches) + b"]" + failures + b"}"
+
+
+def _failures(undecided: Iterable[tuple[str, XsiftError]]) -> list[dict[str, Any]]:
+    """Subscriptions that could not be decided on a document."""
+    return [{**error_json(error), "id": id} for id, error in undecided]
 
 
 async def _publish_many(
@@ -361,7 +370,7 @@ async def match(call: Call) -> Response:
 
 def _answer(matches: list[dict[str, Any]], undecided: Iterable[tuple[str, XsiftError]]) -> dict[str, Any]:
     """What matched, and what could not be decided, if there is such."""
-    failures = [{**error_json(error), "id": id} for id, error in undecided]
+    failures = _failures(undecided)
     return {"matches": matches, "failures": failures} if failures else {"matches": matches}
 
 

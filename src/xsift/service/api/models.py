@@ -265,6 +265,9 @@ class PublishedDocument(BaseModel):
     matches: list[dict[str, Any]] | None = Field(
         default=None, description="With wait=matches: the caller's subscriptions that matched."
     )
+    failures: list[dict[str, Any]] | None = Field(
+        default=None, description="Likewise: those that could not be decided on it, if there are any."
+    )
     error: dict[str, Any] | None = None
 
 
