@@ -11,7 +11,7 @@ import xsift
 from xsift.document import Limits
 from xsift.errors import DocumentError
 from xsift.sources.record_files import read_records
-from xsift.sources.records import Declarations, _Scope, decoded, read_header, scan_records, split_places
+from xsift.sources.records import Declarations, _Scope, read_header, scan_records, split_places
 
 TRICKY = b"""<?xml version="1.0"?>
 <!-- <article>no</article> -->
@@ -132,8 +132,24 @@ def test_positions_and_namespaces() -> None:
 @pytest.mark.parametrize("declared", ["ISO-8859-1", "shift_jis"])
 def test_a_byte_order_mark_is_right_whatever_is_declared(declared: str) -> None:
     data = f'\ufeff<?xml version="1.0" encoding="{declared}"?><d><r>é</r></d>'.encode()
-    (record,) = records(b"".join(decoded([data], "r")), 1000, "r")
-    assert etree.fromstring(record).text == "é"
+    (record,) = read_records(iter([data]), "r")
+    assert etree.fromstring(record.xml).text == "é"
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "iso-8859-1", "cp1252"]
+)
+@pytest.mark.parametrize("given", [None, "utf-8", "utf-16", "iso-8859-1", "us-ascii", "cp1252"])
+def test_a_file_has_the_encoding_that_it_has_as_a_whole(encoding: str, given: str | None) -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("it", "//r[. = 'é']")
+    matcher = subscriptions.matcher()
+    for start in ("", "\n"):
+        data = f"{start}<d><r>é</r></d>".encode(encoding)
+        document = xsift.Document(data, encoding=given)
+        if next(matcher.match_many([document])).ids:
+            (record,) = read_records(iter([data]), "r", encoding=given)
+            assert matcher.match(record.xml) == ["it"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "shift_jis", "utf-32"])
@@ -268,10 +284,10 @@ def test_a_long_header_is_looked_through_a_few_times(monkeypatch: pytest.MonkeyP
     looked_at = 0
     parse = module._parse_header
 
-    def counting(head: bytes, record: bytes) -> module.Header | None:
+    def counting(head: bytes, record: bytes, given: str | None) -> module.Header | None:
         nonlocal looked_at
         looked_at += len(head)
-        return parse(head, record)
+        return parse(head, record, given)
 
     monkeypatch.setattr(module, "_parse_header", counting)
     data = b"<!--" + b"x" * 100_000 + b"--><d><r/></d>"

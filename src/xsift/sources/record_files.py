@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from itertools import chain
 
 from xsift.document import Limits
-from xsift.sources.records import DEFAULT_RECORD_LIMIT_BYTES, Record, decoded, read_header, scan_records
+from xsift.sources.records import (
+    DEFAULT_RECORD_LIMIT_BYTES,
+    Record,
+    beginning,
+    decoded,
+    read_header,
+    scan_records,
+    wide_encoding,
+)
 
 __all__ = ["read_records"]
 
@@ -20,7 +28,11 @@ def read_records(
 ) -> Iterator[Record]:
     """The outermost elements of that name, each a document of its own. `encoding` is the file's, whatever it
     declares; `limits` are as in `scan_records`. Raises DocumentError where the file cannot be cut any further."""
-    plain = decoded(chunks, record, encoding)
+    first = beginning(chunks)
+    codec = wide_encoding(first, record, encoding)
+    plain: Iterator[bytes] = chain([first], chunks)
+    if codec is not None:
+        plain, encoding = decoded(plain, codec), "utf-8"
     seen: list[bytes] = []
 
     def noted() -> Iterator[bytes]:

@@ -18,12 +18,23 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from xsift.document import Limits
+from xsift.document.encodings import codec_of
 from xsift.errors import DocumentError
 
-__all__ = ["Ancestors", "Header", "Record", "decoded", "read_header", "scan_records", "split_places"]
+__all__ = [
+    "Ancestors",
+    "Header",
+    "Record",
+    "beginning",
+    "decoded",
+    "read_header",
+    "scan_records",
+    "split_places",
+    "wide_encoding",
+]
 
 HEADER_LIMIT_BYTES = 16 * 2**20  # of all that may come before a root's first child
 DECLARATION_LIMIT_BYTES = 2**14
@@ -31,7 +42,6 @@ TAG_LIMIT_BYTES = 2**20  # of a start tag
 ANCESTOR_LIMIT = 100_000  # elements that are open around a record
 DEFAULT_RECORD_LIMIT_BYTES = 256 * 2**20
 
-DECLARATION = re.compile(rb"<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 REST_OF_TAG = re.compile(rb"(?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+>")
 ATTRIBUTE = re.compile(rb"\s([^\s=/>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 SUBSET_TOKEN = re.compile(rb"<!--.*?-->|<\?.*?\?>|\"[^\"]*\"|'[^']*'|\]|[^\]\"'<]+|<(?!!--|\?)", re.S)
@@ -43,6 +53,7 @@ REFERENCE = re.compile(rb"&([^\s#;&<]+);")
 SINGLE_BYTE = re.compile(r"(us-)?ascii|utf-?8|iso-?8859-?\d+|latin-?\d|windows-125\d|cp125\d", re.I)
 UTF8 = ("utf-8", "utf8")
 MARKS = b"\xef\xbb\xbf\xfe\xff"  # the bytes of byte order marks
+UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 Declarations = tuple[tuple[bytes, bytes], ...]
 """Attributes that declare namespaces: names and quoted values."""
@@ -87,21 +98,21 @@ class Header:
         return b"<!DOCTYPE %s [%s]>" % (name, subset) if subset else b""
 
 
-def decoded(chunks: Iterable[bytes], record: str, encoding: str | None = None) -> Iterator[bytes]:
-    """The chunks as UTF-8, if the file begins as UTF-16 or UTF-32, or names an encoding that cannot be cut
-    bytewise. `encoding` is the file's, whatever it begins with and names."""
+def wide_encoding(first: bytes, record: str, given: str | None = None) -> str | None:
+    """The codec of a file that has to be decoded before it is cut; None if its bytes can be cut. `first` is its
+    beginning; `given` is its encoding, whatever it declares. As for a document that is not cut, see `codec_of`."""
+    codec = "utf-32" if given is None and first.startswith(UTF32_MARKS) else codec_of(first, given)
+    return None if _is_cut_bytewise(codec, record) else _known(codec)
+
+
+def decoded(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
+    """The chunks as UTF-8."""
     remaining = iter(chunks)
-    first = _beginning(remaining)
-    wide = _wide_encoding(first, record, encoding)
-    if wide is None:
-        yield first
-        yield from remaining
-        return
-    decoder = codecs.getincrementaldecoder(wide)(UNDECODED)
+    decoder = codecs.getincrementaldecoder(codec)(UNDECODED)
     try:
-        text = decoder.decode(first).removeprefix("\ufeff")
+        text = decoder.decode(next(remaining, b"")).removeprefix("\ufeff")
     except UnicodeError:  # it should begin with a byte order mark
-        reason = f"the file does not begin as one in {wide}"
+        reason = f"the file does not begin as one in {codec}"
         raise DocumentError("incorrect-encoding", reason, line=1, column=1) from None
     # What it says of its encoding is no longer true.
     yield _utf8(re.sub(r"(<\?xml[^>]*?)encoding\s*=\s*[\"'][^\"']*[\"']", r"\1", text, count=1))
@@ -109,7 +120,7 @@ def decoded(chunks: Iterable[bytes], record: str, encoding: str | None = None) -
         yield _utf8(decoder.decode(chunk))
 
 
-def _beginning(chunks: Iterator[bytes]) -> bytes:
+def beginning(chunks: Iterator[bytes]) -> bytes:
     """The first chunk; from a pipe as many as it takes to have the whole of the XML declaration, if there is one."""
     first = b""
     for chunk in chunks:
@@ -142,26 +153,6 @@ def _is_cut_bytewise(encoding: str, record: str) -> bool:
     return bool(SINGLE_BYTE.fullmatch(encoding)) and (record.isascii() or encoding.lower() in UTF8)
 
 
-def _wide_encoding(first: bytes, record: str, given: str | None) -> str | None:
-    if given is not None and _is_cut_bytewise(given, record):
-        return None
-    if given is not None and _known(given) != "utf-16":
-        return _known(given)
-    for bom, encoding in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")):
-        if first.startswith(bom):
-            return encoding
-    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if first.startswith((b"<\0", b"\0<")):
-        return "utf-16-le" if first[0] else "utf-16-be"
-    if given is not None:
-        return "utf-16"
-    declared = DECLARATION.match(first)  # nothing, behind a byte order mark: that is right whatever is declared
-    if declared and not _is_cut_bytewise(declared[1].decode(), record):
-        return _known(declared[1].decode())
-    return None
-
-
 def _known(encoding: str) -> str:
     try:
         b"<".decode(encoding, UNDECODED)  # some codecs are not of text, and some know only their own error handlers
@@ -172,37 +163,34 @@ def _known(encoding: str) -> str:
 
 def read_header(chunks: Iterable[bytes], record: str, encoding: str | None = None) -> Header:
     """The header of a file, from its first chunks. `encoding` is the file's, whatever it declares."""
-    found = _read_header(chunks, record)
-    if encoding is not None and _is_cut_bytewise(encoding, record):
-        found = replace(found, encoding=encoding)
+    found = _read_header(chunks, record, encoding)
     if found.encoding.lower() not in UTF8:
         _known(found.encoding)
     return found
 
 
-def _read_header(chunks: Iterable[bytes], record: str) -> Header:
+def _read_header(chunks: Iterable[bytes], record: str, encoding: str | None) -> Header:
     head = bytearray()
     tried = 0  # bytes that were looked through in vain: they are looked through again once there are twice as many
     for chunk in chunks:
         head += chunk
         if len(head) < 2 * tried:
             continue
-        found = _parse_header(bytes(head), record.encode())
+        found = _parse_header(bytes(head), record.encode(), encoding)
         if found is not None:
             return found
         tried = len(head)
         if tried > HEADER_LIMIT_BYTES:
             raise DocumentError("header-too-long", f"no root element in the first {HEADER_LIMIT_BYTES:,} bytes")
-    found = _parse_header(bytes(head), record.encode())
+    found = _parse_header(bytes(head), record.encode(), encoding)
     if found is None:
         raise DocumentError("no-root", "the file ends before its root element begins")
     return found
 
 
-def _parse_header(head: bytes, record: bytes) -> Header | None:
+def _parse_header(head: bytes, record: bytes, given: str | None) -> Header | None:
     """The header, or None if there is not enough of it yet."""
-    declared = DECLARATION.match(head)  # as in _wide_encoding()
-    encoding, doctype = declared[1].decode() if declared else "utf-8", b""
+    encoding, doctype = codec_of(head, given), b""
     place = head.find(b"<")
     while place >= 0:
         if head.startswith(b"<!--", place):

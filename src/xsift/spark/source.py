@@ -37,10 +37,10 @@ from xsift.sources.records import (
     Ancestors,
     Header,
     Record,
-    decoded,
     read_header,
     scan_records,
     split_places,
+    wide_encoding,
 )
 from xsift.sources.regions import cut_region, look_through, places_of
 from xsift.spark.places import File, chunks_of, compressed, find_files, size_of
@@ -193,7 +193,7 @@ def splits_of(
 
     try:
         first = next(chunks_of(file.path), b"")
-        if next(decoded([first], settings.record), first) is not first:
+        if wide_encoding(first, settings.record) is not None:
             return [Split(file.path)]  # it has to be decoded from the beginning
         header = read_header(chunks_of(file.path), settings.record)
         places = (places_of or by_one_pass)(header)
