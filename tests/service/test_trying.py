@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,7 +15,8 @@ import pytest
 import xsift
 from tests.service.receiver import Receiver
 from tests.service.running import RunningServer, until
-from xsift.service.api import trying
+from xsift.service.api import models, trying
+from xsift.service.settings import Settings
 from xsift.service.store import deliveries as store
 from xsift.service.store import subscribers
 from xsift.service.store.database import Database
@@ -232,6 +234,18 @@ def test_who_fails_and_dead_letters_in_brief(client: xsift.Client, http: httpx.C
     assert set(brief) == {"document", "matches"}
     assert (brief["document"]["label"], brief["matches"]) == ("dead", [{"id": "fails"}])
     assert "xml" in http.get("/dead-letters").json()["items"][0]["delivery"]
+
+
+def test_nodes_of_huge_documents_are_not_looked_at_one_by_one(http: httpx.Client, monkeypatch: Any) -> None:
+    """A document of 2 MB can have half a million elements, and each of them takes some hundred bytes there."""
+    answer = http.post("/propose", json={"xml": "<a>" + "<b>" * trying.MOST_TAGS, "element": 2})
+    assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
+    small = f"<a xmlns='urn:a'>{'<b/>' * 1000}</a>"
+    wanted = models.TryIn(xpath="//b", xml=small)
+    call: Any = SimpleNamespace(parts=SimpleNamespace(settings=Settings()))
+    assert trying._tried(wanted, call)["namespaces"]
+    monkeypatch.setattr(trying, "MOST_TAGS", 1000)
+    assert "namespaces" not in trying._tried(wanted, call)
 
 
 def test_dead_letters_come_in_pages(client: xsift.Client, http: httpx.Client) -> None:

@@ -16,7 +16,7 @@ from xsift.errors import DocumentError, XsiftError
 from xsift.matching.proposals import Outline
 from xsift.service.api import models
 from xsift.service.api.documents import WHOSE, in_trial, steps_json
-from xsift.service.api.problems import error_json
+from xsift.service.api.problems import Problem, error_json
 from xsift.service.api.routes import Call, Routes, json_response
 from xsift.service.store.numbers import document_id
 from xsift.service.store.schema import documents
@@ -29,6 +29,7 @@ PREVIEW_SHOWN = 100
 PREVIEW_BATCH = 200
 PREVIEW_BYTES = 4 << 20  # of documents that are held at a time, or one that is larger
 NODES_SHOWN = 5000  # that an answer tells the places of
+MOST_TAGS = 500_000  # of a document whose nodes are looked at one by one: each takes some hundred bytes
 
 
 @routes.add(
@@ -108,7 +109,8 @@ def _tried(wanted: models.TryIn, call: Call) -> dict[str, Any]:
         return answer | {"failure": error_json(error)}
     patterns = steps_json(explanation)
     missing = validation.get("error", {}).get("code") == "unbound-prefix"
-    if missing or any(step["hint"] for pattern in patterns for step in pattern["steps"]):
+    wanted_there = missing or any(step["hint"] for pattern in patterns for step in pattern["steps"])
+    if wanted_there and _has_few_tags(wanted.xml):
         outline = Outline(document)
         answer["namespaces"] = [vars(namespace) for namespace in outline.namespaces()]
         _say_where(patterns, outline)
@@ -123,6 +125,10 @@ def _tried(wanted: models.TryIn, call: Call) -> dict[str, Any]:
             "nodes": [[at[node.start], at[node.end], node.path] for node in shown],
         }
     return answer
+
+
+def _has_few_tags(xml: str) -> bool:
+    return xml.count("<") <= MOST_TAGS
 
 
 def _say_where(patterns: list[dict[str, Any]], outline: Outline) -> None:
@@ -162,6 +168,8 @@ class _Places:
 )
 async def propose(call: Call) -> Response:
     wanted = await call.model(models.ProposeIn, _most(call))
+    if not _has_few_tags(wanted.xml):
+        raise Problem(413, "too-large", f"proposals are made for documents of at most {MOST_TAGS:,} tags")
 
     def work() -> dict[str, Any]:
         outline = Outline(xsift.Document(wanted.xml))
