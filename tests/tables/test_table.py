@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from datetime import time as dt_time
 from pathlib import Path
@@ -303,6 +304,41 @@ def test_times_before_the_oldest_version_are_forgotten_too(tmp_path: Path) -> No
                 read(early)
         table.compact(forget_before=early)  # nothing is left to do
     assert [id for id, _, _ in listed(table, 2)] == ["b"]
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_forgetting_that_is_killed_gives_no_wrong_answers(
+    tmp_path: Path, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = SubscriptionTable.create(tmp_path / "table")
+    for number in range(4):
+        table.add([(f"s{number}", "//a")])
+    first = table.history()[-1]
+    done = []
+
+    def killed(step: Any) -> Any:
+        def after(*arguments: Any) -> None:
+            if len(done) == steps:
+                raise KeyboardInterrupt
+            done.append(step)
+            step(*arguments)
+
+        return after
+
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+        for name in ("set_property", "rewrite"):
+            patched.setattr(delta.Log, name, killed(getattr(delta.Log, name)))
+        table.compact(forget_before=3)
+
+    def told(when: Any) -> Any:
+        try:
+            return listed(table, when)
+        except xsift.TableError as error:
+            return error.code
+
+    for when in (first.time, first.version):
+        assert told(when) in ([("s0", "//a", False)], "version-forgotten")
+    assert len(listed(table)) == 4
 
 
 def test_columns_that_cannot_be_kept(tmp_path: Path) -> None:

@@ -359,9 +359,9 @@ class SubscriptionTable:
                 horizon = self._resolved(forget_before)
             times = self._log.read(-1, horizon, ["_time"])["_time"]
             since = pc.max(times).as_py() if horizon > self._log.oldest else None
-            self._log.set_property("xsift.oldest", lambda: str(max(horizon, self._log.oldest)))
-            if since is not None:
+            if since is not None:  # first, for without it a time before the oldest version would mean that one
                 self._log.set_property("xsift.oldest-time", lambda: _later(since, self._log.oldest_time))
+            self._log.set_property("xsift.oldest", lambda: str(max(horizon, self._log.oldest)))
             self._log.rewrite(lambda version: _without_superseded(self._log.read(-1, version), horizon))
         self._log.merge()
         self._log.clean()
