@@ -154,6 +154,7 @@ def test_conditions_that_nearly_all_elements_hold(predicate: str, engine: str) -
     # Whatever the door.
     (match,) = matcher.match_many([xml])
     assert (match.ids, codes(dict(match.failures))) == (with_limit, codes(failures))
+    assert match.evaluated == []
     found = matcher.match_array(pa.array([xml, b"<a/>"], pa.binary()))
     assert found.ids.to_pylist() == [with_limit, []]
     assert codes(dict(found.failures.get(0, {}))) == codes(failures)
@@ -166,6 +167,17 @@ def test_conditions_that_nearly_all_elements_hold(predicate: str, engine: str) -
     assert matcher.match(b"<a><b x='7'><c/></b></a>") == subscriptions.matcher(engine).match(
         b"<a><b x='7'><c/></b></a>"
     )
+
+
+def test_what_was_evaluated_beside_what_could_not_be_decided() -> None:
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("second", "//b[2]")
+    for number in range(300):
+        subscriptions.add(f"broad{number}", f"//b[@x != '{number}']/c[1]")
+    matcher = subscriptions.matcher(limits=xsift.Limits(conditions=1000))
+    (match,) = matcher.match_many([b"<a>" + b"<b x='q'/>" * 100 + b"</a>"])
+    assert match.ids == match.evaluated == ["second"]
+    assert set(codes(dict(match.failures)).values()) == {"too-many-conditions"}
 
 
 def test_what_is_delivered_within_the_limit_is_right() -> None:

@@ -88,7 +88,9 @@ class Match:
     @property
     def evaluated(self) -> list[str]:
         """The ids of subscriptions that the index could not decide, and that were evaluated on this document."""
-        return [] if self._candidates is None else self._make_ids(self._candidates)
+        if self._candidates is None:
+            return []
+        return self._make_ids(self._candidates[self._candidates >= 0])  # others are undecided: see Worker.match
 
     @property
     def rows(self) -> npt.NDArray[np.int32]:
