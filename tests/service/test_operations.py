@@ -283,6 +283,31 @@ def test_owners_take_turns_and_the_queue_is_bounded() -> None:
     assert left == 150 + 1 - len(first) + 1
 
 
+def test_what_the_database_refuses_fails_alone(tmp_path: Path) -> None:
+    """Else one who is refused again and again keeps everybody from publishing."""
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    writer = Writer(database)
+    table = sqlalchemy.Table("t", sqlalchemy.MetaData(), sqlalchemy.Column("n", sqlalchemy.Integer, primary_key=True))
+    with database.engine.begin() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), {"n": 3})
+    done: list[tuple[list[int], bool]] = []
+
+    def insert(connection: sqlalchemy.Connection, items: list[int]) -> None:
+        connection.execute(table.insert(), [{"n": n} for n in items])
+
+    kind: Batched[int] = Batched(insert, lambda items, result, error: done.append((items, error is None)))
+    for number in range(6):
+        writer.add(kind, [number])
+    writer.start()
+    assert writer.run_blocking(lambda connection: "worked") == "worked"
+    writer.close()
+    assert sorted(done) == [([number], number != 3) for number in range(6)]
+    with database.connect() as connection:
+        assert sorted(connection.scalars(sqlalchemy.select(table.c.n))) == list(range(6))
+    database.close()
+
+
 def test_the_writer_groups_and_isolates(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/x.db")
     writer = Writer(database)

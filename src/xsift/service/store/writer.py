@@ -3,7 +3,8 @@ durable.
 
 A commit waits for the disk, some milliseconds. What arrives meanwhile is the next group, so thousands of documents
 a second cost a hundred commits. Each piece of work has a savepoint of its own: one that fails fails alone. If the
-commit itself fails (the disk is full), all of the group are told so, and nothing of it is there.
+commit itself fails (the disk is full), all of the group are told so, and nothing of it is there. If the database
+refuses something in a group, all of it is written again, one by one, and what is refused then fails alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -176,7 +177,11 @@ class Writer:
             started = time.perf_counter()
             error = self._write_or_retry(group)
             self.observe(_size(group), time.perf_counter() - started)
-            self._answer(group, error)
+            if error is not None and _is_refused(error) and _size(group) > 1:
+                for alone in _apart(group):
+                    self._answer(alone, self._write_or_retry(alone))
+            else:
+                self._answer(group, error)
         if self._connection is not None:
             self._connection.close()
 
@@ -257,6 +262,20 @@ def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | No
 
 def _size(group: _Group) -> int:
     return len(group.works) + sum(len(items) for _, items in group.batches.values())
+
+
+def _apart(group: _Group) -> Iterator[_Group]:
+    """A group for each piece of work and each item."""
+    for work in group.works:
+        yield _Group([work])
+    for key, (kind, items) in group.batches.items():
+        for item in items:
+            yield _Group([], {key: (kind, [item])})
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether it failed for what was to be written: not because the disk is full, or the database away."""
+    return not isinstance(error, StorageError) or error.code == "storage-failed"
 
 
 def _storage_error(error: BaseException) -> StorageError:
