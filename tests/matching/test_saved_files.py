@@ -63,14 +63,15 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     header = json.loads(data[BODY : BODY + length])
     body = bytearray(data[_aligned(BODY + length) :])
     for _ in range(chance.choice([1, 1, 1, 2, 5])):
-        chance.choice([_number, _number, _number, _bytes, _entry, _fact, _cut])(header, body, chance)
+        chance.choice([_number, _number, _number, _flags, _bytes, _entry, _fact, _cut])(header, body, chance)
     header["bytes"] = len(body)
     return with_checksum(json.dumps(header).encode(), bytes(body))
 
 
-def _place(header: Any, chance: random.Random) -> tuple[int, int]:
+def _place(header: Any, chance: random.Random, name: str = "") -> tuple[int, int]:
     """Where some array lies, and how long it is."""
     whole = [e for e in header["arrays"] if isinstance(e.get("shape"), list) and isinstance(e.get("offset"), int)]
+    whole = [e for e in whole if str(e.get("name")).endswith(name)]
     if not whole:  # earlier changes left none
         return 0, 0
     entry = chance.choice(whole)
@@ -90,6 +91,14 @@ def _number(header: Any, body: bytearray, chance: random.Random) -> None:
         old = struct.unpack_from(f"<{kind}", body, place)[0]
         new = chance.choice([*NUMBERS, old + 1, old - 1, chance.randrange(-100, 1000)])
         struct.pack_into(f"<{kind}", body, place, max(-(2 ** (8 * width - 1)), min(new, 2 ** (8 * width - 1) - 1)))
+
+
+def _flags(header: Any, body: bytearray, chance: random.Random) -> None:
+    """What a state of sift's automaton tells of itself, and of the names that lead on."""
+    offset, size = _place(header, chance, "sift.states")
+    if size >= 32 and 0 <= offset <= len(body) - size:
+        place = offset + chance.randrange(size // 32) * 32 + chance.choice([28, 29, 30])
+        body[place] ^= 1 << chance.randrange(8)
 
 
 def _bytes(header: Any, body: bytearray, chance: random.Random) -> None:

@@ -47,8 +47,17 @@ class IndexCheck {
         return automaton.transitions.all([this](uint64_t key, int32_t target) {
             const NfaState& at = automaton.states[target];
             return at.parent >= 0 && at.parent == int32_t(key >> 32) && at.symbol == int32_t(uint32_t(key)) &&
-                   (at.symbol == SCOPE || (at.symbol > 0 && at.symbol < symbols)) && !(at.flags & NfaState::LOOPS);
+                   !(at.flags & NfaState::LOOPS) && is_told(automaton.states[at.parent], at);
         });
+    }
+
+    // Whether a state tells that there is a way to another, on a symbol that there is. It may be looked for by that, or found
+    // without.
+    bool is_told(const NfaState& from, const NfaState& to) const {
+        const bool stays = to.flags & NfaState::STAYS;
+        if (to.symbol == SCOPE) return stays;
+        return to.symbol > 0 && to.symbol < symbols && from.names & name_bit(to.symbol) &&
+               from.flags & (stays ? NfaState::CONDITIONAL : NfaState::NAMED);
     }
 
     bool is_leading(int32_t state, int32_t target, bool loops) {
@@ -56,7 +65,8 @@ class IndexCheck {
         if (!within(target, states) || is_led_to[target]) return false;
         is_led_to[target] = 1;
         const NfaState& to = automaton.states[target];
-        return to.parent == state && to.symbol == 0 && bool(to.flags & NfaState::LOOPS) == loops;
+        return to.parent == state && to.symbol == 0 && bool(to.flags & NfaState::LOOPS) == loops &&
+               !(to.flags & NfaState::STAYS) && (loops || automaton.states[state].flags & NfaState::NAMED);
     }
 
     // Finds the scopes of states. Those that nothing leads to, or only each other in a circle, are in none. Returns whether no

@@ -160,7 +160,7 @@ class Parts {
                 if (i + AHEAD < parts[number].loops) __builtin_prefetch(&states[pool[i + AHEAD]]);
                 if (!(states[pool[i]].names & wanted)) continue;
                 const int32_t target = index->automaton.target(pool[i], condition);
-                if (target >= 0) put_behind(target, codes);
+                if (target >= 0 && states[target].flags & NfaState::STAYS) put_behind(target, codes);  // as it is listed, too
             }
             return;
         }
