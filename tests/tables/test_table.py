@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import shutil
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import xsift
-from xsift.tables import SubscriptionTable, delta, is_table, split_version
+from xsift.tables import Follower, SubscriptionTable, delta, is_table, split_version
 from xsift.tables.places import location
 
 Place = tuple[str, dict[str, str]]
@@ -420,6 +421,21 @@ def test_a_table_travels(tmp_path: Path) -> None:
     there = pickle.loads(pickle.dumps(table))
     there.add([("a", "//a")])
     assert table.history()[0].user == "me"
+
+
+def test_a_table_that_is_made_anew_is_another(tmp_path: Path) -> None:
+    """Its changes are none to what was there before."""
+    table = SubscriptionTable.create(tmp_path / "table")
+    table.add([("a", "//a")])
+    opened, followed = SubscriptionTable(table.path), Follower(SubscriptionTable(table.path))
+    shutil.rmtree(table.path)
+    anew = SubscriptionTable.create(tmp_path / "table")
+    for id in "xyz":
+        anew.add([(id, "//x")])
+    for step in (opened.version, lambda: opened.add([("b", "//b")]), followed.follow):
+        with pytest.raises(xsift.TableError, match="made anew"):
+            step()
+    assert [id for id, _, _ in listed(SubscriptionTable(table.path))] == ["x", "y", "z"]
 
 
 def test_names_of_versions(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ CLEAN_VERSIONS = 1024  # dead files are deleted about once in this many versions
 FETCHES = 8  # files of an object store that are fetched at the same time
 DEAD_HOURS = 1  # how long a file stays that is no longer part of the table: a reader may be at it
 
-COMMIT_ID = "xsift.commit"
+COMMIT_ID, TABLE_ID = "xsift.commit", "xsift.table"
+TOLD_CHANGES = 16  # whose table is looked at
 
 
 class Log:
@@ -61,6 +62,7 @@ class Log:
     def __init__(self, place: str, storage_options: Mapping[str, str]) -> None:
         self.place = place
         self._storage = dict(storage_options)
+        self._is_another = False
         try:
             self._delta = DeltaTable(place, storage_options=self._storage or None)
         except TableNotFoundError:
@@ -138,9 +140,26 @@ class Log:
 
     def look(self) -> int:
         """Looks for new versions, which is cheap; returns the latest."""
+        before = int(self._delta.version())
         with self._readable():
             self._delta.update_incremental()
+            self._check_same(int(self._delta.version()) - before)
         return self.version
+
+    def _check_same(self, changes: int) -> None:
+        """Raises an error if the latest changes are those of another table, which was made where this one was."""
+        mine = str(self._delta.metadata().id)
+        entries = self._delta.history(min(changes, TOLD_CHANGES)) if changes else []
+        self._is_another = self._is_another or any(entry.get(TABLE_ID, mine) != mine for entry in entries)
+        if self._is_another:
+            raise TableError(
+                "other-table", f"the table at {self.place} was deleted, and made anew", hint="open it again"
+            )
+
+    def _properties(self, **more: str) -> CommitProperties:
+        """Of a commit that is tried once."""
+        metadata = {TABLE_ID: str(self._delta.metadata().id), **more}
+        return CommitProperties(max_commit_retries=0, custom_metadata=metadata)
 
     def read(self, after: int, until: int, columns: list[str] | None = None) -> pa.Table:
         """The changes after one version until another, in their order. Only files that can have some are read."""
@@ -246,7 +265,7 @@ class Log:
             rows,
             mode="append",
             schema_mode="merge" if grown else None,
-            commit_properties=CommitProperties(max_commit_retries=0, custom_metadata={COMMIT_ID: commit_id}),
+            commit_properties=self._properties(**{COMMIT_ID: commit_id}),
         )
 
     def _made_after_all(self, commit_id: str, before: int) -> int | None:
@@ -296,7 +315,7 @@ class Log:
                 self._delta.alter.set_table_properties(
                     {name: value},
                     raise_if_not_exists=False,
-                    commit_properties=CommitProperties(max_commit_retries=0),
+                    commit_properties=self._properties(),
                 )
                 return
             except CommitFailedError:
@@ -338,9 +357,7 @@ class Log:
         for attempt in range(ATTEMPTS):
             rows = make(self.look())
             try:
-                write_deltalake(
-                    self._delta, rows, mode="overwrite", commit_properties=CommitProperties(max_commit_retries=0)
-                )
+                write_deltalake(self._delta, rows, mode="overwrite", commit_properties=self._properties())
                 return
             except CommitFailedError:
                 _pause(attempt)
