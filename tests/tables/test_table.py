@@ -315,7 +315,7 @@ def test_forgetting_that_is_killed_gives_no_wrong_answers(
     for number in range(4):
         table.add([(f"s{number}", "//a")])
     first = table.history()[-1]
-    done = []
+    done: list[Any] = []
 
     def killed(step: Any) -> Any:
         def after(*arguments: Any) -> None:
