@@ -44,6 +44,10 @@ def test_versions(place: Place) -> None:
     assert [(id, error.code) for id, error in failed] == [("bad", "predicate-not-closed")]
     again = SubscriptionTable(path, storage_options=options)
     assert again.version() == 3
+    assert again.changes(3).num_rows == 0
+    for after, until in ((4, None), (2, 1)):  # whoever asks so has followed another table
+        with pytest.raises(xsift.TableError, match="-version"):
+            again.changes(after, until)
     assert [listed(again, version) for version in range(4)] == [
         [],
         [("a", "//a", False), ("b", "//b", True)],

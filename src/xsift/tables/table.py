@@ -182,6 +182,8 @@ class SubscriptionTable:
         self._check_version(until, latest_version)
         if after < self._log.oldest:
             self._forgotten(after)
+        self._check_version(after, latest_version)
+        _check_order(after, until)
         rows = latest(self._log.read(after, until)) if after < until else self._log.schema.empty_table()
         return rows.drop_columns(["_position", "_time", "_user"])
 
@@ -189,8 +191,7 @@ class SubscriptionTable:
     def diff(self, after: When, until: When | None = None) -> Diff:
         """What is different between two versions or times. A row that was changed and changed back is not."""
         before, now = self._resolved(after), self._resolved(until)
-        if before > now:
-            raise TableError("bad-version", f"version {before} is after version {now}", hint="the older one first")
+        _check_order(before, now)
         changes = latest(self._log.read(before, now))
         touched = changes["id"].combine_chunks()
         old = _live(self._log.read(-1, before))
@@ -437,6 +438,11 @@ def _different(new: pa.Table, old: pa.Table) -> np.ndarray[Any, np.dtype[np.bool
             nulls = pc.and_(new[name].is_null(), before[name].is_null())
             different |= pc.invert(pc.or_(equal, nulls)).to_numpy()
     return different
+
+
+def _check_order(before: int, now: int) -> None:
+    if before > now:
+        raise TableError("bad-version", f"version {before} is after version {now}", hint="the older one first")
 
 
 def _later(time: datetime, known: datetime | None) -> str:
