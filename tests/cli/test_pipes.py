@@ -55,6 +55,20 @@ def test_records_of_a_stream(alerts: str) -> None:
     assert done.stdout == b"-:1:3\ttitles\n-:2:7\ttitles\n"
 
 
+def test_a_pipe_with_a_name_is_read_once(alerts: str, tmp_path: Path) -> None:
+    """Nothing matches, so that one would like to look at the document again; but nobody writes it twice."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "xsift.cli", "match", "-s", alerts, str(pipe)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    pipe.write_bytes(b"<a xmlns='urn:n'><title/></a>")
+    try:
+        assert b"1 document, 0 matches" in process.communicate(timeout=WAIT_SECONDS)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 1
+
+
 @pytest.mark.parametrize("options", [[], ["-0"]])
 def test_results_are_flushed_as_they_come(alerts: str, options: list[str]) -> None:
     """The second document is sent only when the result of the first is there."""

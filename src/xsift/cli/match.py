@@ -9,6 +9,8 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeGuard
 
 from tqdm import tqdm
 
@@ -185,6 +187,13 @@ def _with_nodes(
         yield result.result()
 
 
+def _can_be_read_again(found: Found) -> TypeGuard[Document]:
+    """Whether a document is in memory, or in a file that is no pipe."""
+    if isinstance(found, DocumentError):
+        return False
+    return found.in_memory or (isinstance(found.source, Path) and found.source.is_file())
+
+
 class _Outcome:
     """What is counted on the way, and said in the end."""
 
@@ -197,9 +206,7 @@ class _Outcome:
     def remember(self, batch: list[Found]) -> None:
         """Keeps the first document that can be read again, to look at if nothing matches."""
         if self._sample is None and not self.matches:
-            self._sample = next(
-                (found for found in batch if isinstance(found, Document) and not hasattr(found.source, "read")), None
-            )
+            self._sample = next((found for found in batch if _can_be_read_again(found)), None)
 
     def note(self, result: Result) -> None:
         """Counts a result, and reports what went wrong."""
