@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,23 @@ def test_export_is_what_import_takes(client: xsift.Client, http: httpx.Client) -
         "/subscriptions", content=exported.content, headers={"content-type": "application/x-ndjson"}
     ).json()
     assert (again["added"], again["replaced"], again["unchanged"]) == (0, 0, 1500)
+
+
+def test_an_import_that_ends_in_the_middle_says_what_it_stored(http: httpx.Client) -> None:
+    lines = "".join(f'{{"id": "s{n}", "xpath": "//a"}}\n' for n in range(1500))
+    headers = {"content-type": "application/x-ndjson", "content-encoding": "gzip"}
+    told = http.post("/subscriptions", content=gzip.compress(lines.encode())[:-8], headers=headers)
+    assert (told.status_code, told.json()["code"], told.json()["stored"]) == (400, "bad-encoding", 1000)
+    [noted] = http.get("/audit").json()["items"]
+    assert (noted["action"], noted["detail"]["added"]) == ("import-subscriptions", 1000)
+
+
+def test_what_an_admin_imports_for_others_is_in_their_audit_log(http: httpx.Client, owner: str) -> None:
+    lines = "".join(f'{{"owner": "{owner}-{n}", "id": "s", "xpath": "//a"}}\n' for n in range(2))
+    http.post("/subscriptions", content=lines, headers={"content-type": "application/x-ndjson"}).raise_for_status()
+    for number in range(2):
+        [noted] = http.get("/audit", params={"owner": f"{owner}-{number}"}).json()["items"]
+        assert (noted["action"], noted["detail"]["added"]) == ("import-subscriptions", 1)
 
 
 def test_a_page_costs_the_same_wherever_it_is(tmp_path: Path) -> None:

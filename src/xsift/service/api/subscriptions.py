@@ -5,7 +5,8 @@ before one is made, in trying.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from xsift.errors import XsiftError
 from xsift.service.api import models
 from xsift.service.api.bodies import Line, read_lines, too_long
 from xsift.service.api.documents import NDJSON, in_trial
-from xsift.service.api.problems import Problem, error_json
+from xsift.service.api.problems import Problem, Stopped, error_json
 from xsift.service.api.routes import Call, Parameter, Routes, json_response
 from xsift.service.store import keys
 from xsift.service.store import subscriptions as store
@@ -229,6 +230,21 @@ class _Import:
     """By owner: so many subscriptions it has at most; the live set follows a moment later."""
     writing: asyncio.Task[None] | None = None
 
+    async def take_all(self, pieces: AsyncIterator[list[Line]]) -> None:
+        """Puts all lines, some at a time."""
+        waiting: list[Line] = []
+        size = 0
+        async for lines in pieces:
+            waiting += lines
+            size += _bytes_of(lines)
+            while len(waiting) >= IMPORT_ROWS or size >= IMPORT_BYTES:
+                await self.take(waiting[:IMPORT_ROWS])
+                del waiting[:IMPORT_ROWS]
+                size = _bytes_of(waiting)
+        if waiting:
+            await self.take(waiting)
+        await self.finish()
+
     async def take(self, lines: list[Line]) -> None:
         """Puts some lines; those that cannot be used are noted, the others go in. It returns while they are written,
         so that the next lines are read meanwhile.
@@ -248,16 +264,23 @@ class _Import:
             self.expected[owner] = max(self.expected.get(owner, 0), self.call.parts.live_set.count(owner))
             self.expected[owner] += len(subscriptions)
             most = _limit(self.call, self.expected[owner])
-            actor = self.call.caller.actor
-            new = _new_subscribers(self.call)
-            work = partial(
-                store.put_many, owner=owner, wanted=subscriptions, actor=actor, new_subscribers=new, most=most
+            result = await self.call.parts.writer.run(
+                partial(self._put, owner=owner, subscriptions=subscriptions, most=most)
             )
-            result = await self.call.parts.writer.run(work)
             self.added += result.added
             self.replaced += result.replaced
             self.unchanged += result.unchanged
             self.version = max(self.version, result.version)
+
+    def _put(
+        self, connection: Connection, owner: str, subscriptions: list[Subscription], most: int | None
+    ) -> store.Put:
+        caller, new = self.call.caller, _new_subscribers(self.call)
+        result = store.put_many(connection, owner, subscriptions, caller.actor, new, most=most)
+        if result.added or result.replaced:
+            counts = {"added": result.added, "replaced": result.replaced, "version": result.version}
+            keys.note(connection, caller, "import-subscriptions", owner, "", **counts)
+        return result
 
     def _parse(self, lines: list[Line]) -> dict[str, list[Subscription]]:
         good: list[tuple[int, models.ImportLine, str]] = []
@@ -316,28 +339,17 @@ async def import_subscriptions(call: Call) -> Response:
             415, "bad-type", f"{kind[:100]!r} is not taken here", hint="application/x-ndjson, a subscription a line"
         )
     importing = _Import(call, call.owner())
-    waiting: list[Line] = []
-    size = 0
-    async for lines in read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE):
-        waiting += lines
-        size += _bytes_of(lines)
-        while len(waiting) >= IMPORT_ROWS or size >= IMPORT_BYTES:
-            await importing.take(waiting[:IMPORT_ROWS])
-            del waiting[:IMPORT_ROWS]
-            size = _bytes_of(waiting)
-    if waiting:
-        await importing.take(waiting)
-    await importing.finish()
+    try:
+        await importing.take_all(read_lines(call.request, call.parts.settings.limits.upload_bytes, LONGEST_LINE))
+    except XsiftError as error:
+        # What was stored before is stored; the lines that were not may be sent again with those that were.
+        with contextlib.suppress(XsiftError):
+            await importing.finish()
+        raise Stopped(error, importing.added + importing.replaced) from error
     importing.errors.sort(key=lambda error: int(error["line"]))
-    report = {
-        name: getattr(importing, name) for name in ("added", "replaced", "unchanged", "refused", "version", "errors")
-    }
-    counts = {name: value for name, value in report.items() if name != "errors"}
-    await call.parts.writer.run(
-        lambda connection: keys.note(connection, call.caller, "import-subscriptions", importing.owner, "", **counts)
-    )
+    names = ("added", "replaced", "unchanged", "refused", "version", "errors")
     await call.parts.live_set.reach(importing.version)
-    return json_response(report)
+    return json_response({name: getattr(importing, name) for name in names})
 
 
 # Versions of the set
