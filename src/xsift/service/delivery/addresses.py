@@ -8,11 +8,11 @@ an address that was checked, so a name that resolves differently the second time
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
+import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import httpcore
@@ -22,7 +22,6 @@ from xsift.errors import XsiftError
 
 __all__ = ["Addresses", "guarded_transport"]
 
-QUESTIONS = 4  # for names, for each request that may be under way
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # Addresses of IPv4 in those of IPv6: as a gateway shows them, translated, and as they were written once.
@@ -33,14 +32,8 @@ LOCAL = [ipaddress.IPv6Network(text) for text in ("64:ff9b:1::/48", "fec0::/10")
 class Addresses:
     """Decides about addresses, and finds those of a name."""
 
-    def __init__(self, allowed: Sequence[str] = (), at_once: int = 1) -> None:
+    def __init__(self, allowed: Sequence[str] = ()) -> None:
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
-        # Whose name it is decides how long an answer takes, and nothing ends a question: there are threads for all
-        # who may ask, and for some who gave it up. The loop's own are four, and others wait for them.
-        self._threads = ThreadPoolExecutor(QUESTIONS * at_once, thread_name_prefix="xsift-names")
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def allows(self, text: str) -> bool:
         """Whether an address may be called."""
@@ -55,8 +48,7 @@ class Addresses:
     async def resolve(self, host: str, port: int) -> list[str]:
         """The addresses of a host. Raises XsiftError if one of them may not be called."""
         try:
-            ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-            found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+            found = await _look_up(host, port)
         except (OSError, UnicodeError) as error:
             raise XsiftError("unknown-host", f"the host {host!r} cannot be found: {error}") from error
         addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
@@ -68,6 +60,31 @@ class Addresses:
                 hint="the operator can allow networks: webhooks.allow_networks",
             )
         return addresses
+
+
+async def _look_up(host: str, port: int) -> list[Any]:
+    """What the system says of a name.
+
+    Whose name it is decides how long that takes, and nothing ends a question. So each has a thread of its own: the
+    loop has four for all of them. It ends with the process, which does not wait for it."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[list[Any]] = loop.create_future()
+
+    def tell(found: list[Any], error: Exception | None) -> None:
+        if not answer.done():
+            answer.set_result(found) if error is None else answer.set_exception(error)
+
+    def ask() -> None:
+        found, failure = [], None
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except Exception as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, found, failure)
+
+    threading.Thread(target=ask, name="xsift-names", daemon=True).start()
+    return await answer
 
 
 def _inner(address: Address) -> Address:

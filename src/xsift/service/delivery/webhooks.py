@@ -180,7 +180,7 @@ class WebhookSender:
         self._breakers = Breakers(settings)
         self._turns = Turns(settings.at_once)
         self._checks = Turns(max(1, settings.at_once // 4))
-        self.addresses = Addresses(settings.allow_networks, settings.at_once)
+        self.addresses = Addresses(settings.allow_networks)
         self._client = httpx.AsyncClient(
             transport=guarded_transport(self.addresses, settings.at_once),
             follow_redirects=False,
@@ -195,7 +195,6 @@ class WebhookSender:
 
     async def close(self) -> None:
         await self._client.aclose()
-        self.addresses.close()
 
     async def check(self, url: str, owner: str) -> None:
         """Raises XsiftError if webhooks of an owner cannot go to this URL."""
