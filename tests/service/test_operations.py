@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -305,6 +306,30 @@ def test_what_the_database_refuses_fails_alone(tmp_path: Path) -> None:
     assert sorted(done) == [([number], number != 3) for number in range(6)]
     with database.connect() as connection:
         assert sorted(connection.scalars(sqlalchemy.select(table.c.n))) == list(range(6))
+    database.close()
+
+
+def test_who_comes_while_the_writer_ends_is_refused_and_does_not_wait(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    writer = Writer(database)
+    writer.start()
+    writer.run_blocking(lambda connection: None)
+    connection, ending, refused = writer._connection, threading.Event(), threading.Event()
+    assert connection is not None
+
+    def close() -> None:
+        ending.set()
+        refused.wait(20)
+
+    writer._connection = SimpleNamespace(close=close)  # type: ignore[assignment]
+    closing = threading.Thread(target=writer.close)
+    closing.start()
+    ending.wait()
+    with pytest.raises(StorageError, match="is stopping"):
+        writer.add(Batched(lambda connection, items: None, lambda items, result, error: None), [1])
+    refused.set()
+    closing.join()
+    connection.close()
     database.close()
 
 

@@ -71,7 +71,7 @@ class Writer:
         self._pauses: deque[Callable[[], None]] = deque()
         self._batches: dict[int, tuple[Batched[Any], deque[Any]]] = {}
         self._wake = threading.Condition()
-        self._closing = False
+        self._closing = self._closed = False
         self._thread = threading.Thread(target=self._loop, name="xsift-writer", daemon=True)
         self._connection: Connection | None = None
         self.healthy = True
@@ -157,7 +157,7 @@ class Writer:
             self._wake.notify()
 
     def _refuse_if_closed(self) -> None:
-        if self._closing and not self._thread.is_alive():
+        if self._closed or (self._closing and not self._thread.is_alive()):
             raise StorageError("closed", "the server is stopping", hint="try again with the one that takes over")
 
     # The thread
@@ -168,6 +168,7 @@ class Writer:
                 while not self._closing and not self.depth and not self._pauses:
                     self._wake.wait()
                 if self._closing and not self.depth and not self._pauses:
+                    self._closed = True  # from here on nobody takes what is handed over
                     break
                 group = self._take()
             while self._pauses:
