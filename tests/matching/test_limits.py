@@ -169,6 +169,22 @@ def test_conditions_that_nearly_all_elements_hold(predicate: str, engine: str) -
     )
 
 
+@pytest.mark.parametrize("engine", ["sift", "afilter"])
+def test_who_asks_for_too_much_fails_alone(engine: str) -> None:
+    subscriptions = xsift.Subscriptions()
+    for id, xpath in (("first", "//b"), ("large", "//a//a//a"), ("last", "//b"), ("other", "/a/a")):
+        subscriptions.add(id, xpath)
+    xml = b"<a>" * 60 + b"<b>" + b"x" * 1000 + b"</b>" + b"</a>" * 60
+    matcher = subscriptions.matcher(engine, limits=xsift.Limits(result_bytes=40_000))
+    failures: dict[str, XsiftError] = {}
+    assert list(matcher.tuples(xml, failures=failures)) == ["first", "last", "other"]
+    assert codes(failures) == {"large": "result-too-large"}
+    assert list(matcher.select(xml)) == list(subscriptions)
+    failures = {}
+    assert list(matcher.select(xml, fragments=True, failures=failures)) == ["first", "last", "other"]
+    assert codes(failures) == {"large": "result-too-large"}
+
+
 def test_what_was_evaluated_beside_what_could_not_be_decided() -> None:
     subscriptions = xsift.Subscriptions()
     subscriptions.add("second", "//b[2]")

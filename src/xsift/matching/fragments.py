@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape
 
 from xsift.document import Document, DocumentTree, Limits
 from xsift.errors import SubscriptionError
+from xsift.matching.results import Node
 from xsift.matching.selection import Room
 
 __all__ = ["Fragments"]
@@ -52,12 +53,26 @@ class Fragments:
         self._expanded: list[Any] | None = None
         self._declares = self._declares_markup()
 
-    def text(self, element: int) -> str:
-        """The element with that number. Raises SubscriptionError if all fragments of the document together would be
-        too large."""
+    def with_texts(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes of a row, with their elements as text. Raises SubscriptionError if all fragments of the document
+        together would be too large."""
+        left, known = self._room.left, len(self._texts)
+        try:
+            for element in dict.fromkeys(node.element for node in nodes):
+                if element not in self._texts:  # whether there is room is seen before anything is made
+                    start, end = self._tree.span(element)
+                    self._room.take(end - start)
+            return [node._replace(fragment=self._text(node.element)) for node in nodes]
+        except SubscriptionError:
+            self._room.left = left
+            while len(self._texts) > known:
+                self._texts.popitem()
+            raise
+
+    def _text(self, element: int) -> str:
+        """An element, for which its bytes have been taken; it may need more."""
         if element not in self._texts:
             start, end = self._tree.span(element)
-            self._room.take(end - start)
             text = self._expanded_text(element) if self._declares else self._cut(element)
             self._room.take(max(len(text) - (end - start), 0))
             self._texts[element] = text

@@ -532,7 +532,7 @@ def _with_fragments(
     failures: dict[int, XsiftError] = {}
     for row, selected in nodes.items():
         try:
-            found[row] = [node._replace(fragment=fragments.text(node.element)) for node in selected]
+            found[row] = fragments.with_texts(selected)
         except SubscriptionError as error:
             failures[row] = error
     return found, failures

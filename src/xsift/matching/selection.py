@@ -32,21 +32,21 @@ MOST_KEPT = 1 << 22  # elements in lists that are kept for other rows with the s
 
 
 class Room:
-    """How much may still be given for one document."""
+    """How much may still be given for one document. What a row took that fails is put back: it fails alone."""
 
     def __init__(self, limits: Limits) -> None:
         self._limit = limits.result_bytes
-        self._left = limits.result_bytes
+        self.left = limits.result_bytes
 
     def take(self, size: int) -> None:
         """Takes that many bytes. Raises SubscriptionError if fewer are left."""
-        if size > self._left:
+        if size > self.left:
             raise SubscriptionError(
                 "result-too-large",
                 f"what subscriptions select in this document takes more than {self._limit:,} bytes",
                 hint="ask for less (limit= of tuples), or allow more with Limits(result_bytes=…)",
             )
-        self._left -= size
+        self.left -= size
 
 
 class Selector:
@@ -72,10 +72,12 @@ class Selector:
         nodes: dict[int, list[Node]] = {}
         failures: dict[int, XsiftError] = {}
         for row in rows:
+            left = found.room.left
             try:
                 nodes[row] = self._nodes(row, found)
             except SubscriptionError as error:
                 failures[row] = error
+                found.room.left = left
         return nodes, failures
 
     def _nodes(self, row: int, found: _Found) -> list[Node]:
@@ -117,10 +119,12 @@ class Selector:
             meaning = self._rows.compiled(row, self._symbols)
             if meaning.exact and meaning.keys and all(selection.output >= 0 for selection in meaning.selections):
                 paths = [(key, sel.output) for key, sel in zip(meaning.keys, meaning.selections, strict=True)]
+                left = found.room.left
                 try:
                     result[row] = list(_distinct(paths, found, limit))
                 except SubscriptionError as error:
                     failures[row] = error
+                    found.room.left = left
         return result, failures
 
     def _from_engine(
