@@ -16,7 +16,7 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -238,15 +238,6 @@ class Log:
                     raise TableError(
                         "unwritable-table", f"{self.place} cannot be changed: {_first_line(error)}"
                     ) from error
-            except Exception as error:  # what delta-rs raises for types that Delta Lake has not is no DeltaError
-                column = not_storable(booked.schema)
-                if column is None:
-                    raise
-                raise TableError(
-                    "bad-column",
-                    f"the column {column.name!r} is {column.type}, which a table cannot hold",
-                    hint="as text it can",
-                ) from error
             _pause(attempt)
         raise TableError(
             "table-busy",
@@ -259,10 +250,17 @@ class Log:
         self._append(rows, uuid.uuid4().hex)
 
     def _append(self, rows: pa.Table, commit_id: str) -> None:
-        grown = set(rows.column_names) - set(self.schema.names)
+        grown = [column for column in rows.schema if column.name not in self.schema.names]
+        wrong = not_storable(grown)
+        if wrong is not None:
+            raise TableError(
+                "bad-column",
+                f"the column {wrong.name!r} is {wrong.type}, which a table cannot hold",
+                hint="as text it can",
+            )
         write_deltalake(
             self._delta,
-            rows,
+            _copied(rows),
             mode="append",
             schema_mode="merge" if grown else None,
             commit_properties=self._properties(**{COMMIT_ID: commit_id}),
@@ -355,7 +353,7 @@ class Log:
     def rewrite(self, make: Callable[[int], pa.Table]) -> None:
         """Replaces all rows by those that `make` gives for the version at hand; the set must stay the same."""
         for attempt in range(ATTEMPTS):
-            rows = make(self.look())
+            rows = _copied(make(self.look()))
             try:
                 write_deltalake(self._delta, rows, mode="overwrite", commit_properties=self._properties())
                 return
@@ -384,16 +382,25 @@ def _in_order(rows: pa.Table) -> pa.Table:
     return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
 
 
+def _copied(rows: pa.Table) -> pa.Table:
+    """The rows, in memory of their own if columns are nested: where a struct within a struct begins in the middle of
+    its memory, delta-rs takes the process down."""
+    if not any(pa.types.is_nested(kind) for kind in rows.schema.types):
+        return rows
+    return rows.take(pa.array(np.arange(rows.num_rows)))
+
+
 def _says_nothing(kind: pa.DataType) -> bool:
     """Whether a column has nothing but nulls and empty lists: what it is for is known once something comes."""
     return bool(pa.types.is_null(kind) or (pa.types.is_list(kind) and _says_nothing(kind.value_type)))
 
 
-def not_storable(schema: pa.Schema) -> pa.Field | None:
-    """The first column of a type that Delta Lake has not."""
-    for column in schema:
+def not_storable(columns: Iterable[pa.Field]) -> pa.Field | None:
+    """The first column of a type that Delta Lake has not, or does not give back: with a UUID in it nobody could read
+    a table any more."""
+    for column in columns:
         try:
-            Schema.from_arrow(pa.schema([column]))
+            pa.schema(Schema.from_arrow(pa.schema([column])).to_arrow())
         except Exception:
             return column
     return None

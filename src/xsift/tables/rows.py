@@ -39,6 +39,8 @@ Given: TypeAlias = "pa.Table | Subscriptions | Iterable[Sequence[Any] | Mapping[
 MOST_ID_BYTES = 4096  # as in a set (matching/rows.pxd)
 Places = npt.NDArray[np.int64]
 
+SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.int64()}
+UNUSUAL = (pa.types.is_list_view, pa.types.is_large_list_view, pa.types.is_run_end_encoded)
 NAMESPACES = pa.map_(pa.string(), pa.string())
 BOOKKEEPING = pa.schema(
     [
@@ -122,7 +124,10 @@ def _typed(table: pa.Table) -> pa.Table:
     columns["ordered"] = pc.fill_null(columns["ordered"], False)
     for name in table.column_names:
         if name not in OWN.names:
-            columns[name] = _plain(table[name])
+            try:
+                columns[name] = _plain(table[name])
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise TableError("bad-column", f"the column {name!r} cannot be stored: {error}") from error
     return pa.table(columns)
 
 
@@ -135,8 +140,13 @@ def _maps(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of a type that Delta Lake has: no dictionaries, no large types, times in microseconds."""
+    """A column of a type that Delta Lake has: no dictionaries, no large types, no sizes without a sign, times in
+    microseconds."""
     kind = column.type
+    if isinstance(kind, pa.BaseExtensionType) or any(test(kind) for test in UNUSUAL):
+        raise pa.ArrowInvalid(f"it is {kind}; as text it can be")
+    if pa.types.is_unsigned_integer(kind):
+        return column.cast(SIGNED[kind])
     if pa.types.is_dictionary(kind):
         return _plain(column.cast(kind.value_type))
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
