@@ -16,6 +16,7 @@ import pytest
 import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.errors import StorageError
+from xsift.service.intake import kafka as intake_module
 from xsift.service.intake.folder import FolderIntake
 from xsift.service.intake.kafka import KafkaIntake
 from xsift.service.live_set import LiveSet
@@ -162,6 +163,35 @@ def test_a_message_of_a_topic_that_was_made_anew_is_another(cluster: tuple[Any, 
     first, again, other = publisher.keys
     assert first == again, "what comes twice is published once"
     assert other != first, "it was refused: the key was used for another document"
+
+
+def test_a_consumer_that_cannot_be_made_or_closed_is_made_again(
+    cluster: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Consumer:
+        def __init__(self) -> None:
+            made.append(self)
+            if len(made) == 2:
+                raise RuntimeError("it cannot be made")
+
+        def subscribe(self, topics: list[str]) -> None: ...
+
+        def consume(self, *arguments: Any) -> list[Any]:
+            if len(made) == 3:
+                raise RuntimeError("it cannot be read")
+            return []
+
+        def close(self) -> None:
+            if len(made) == 3:
+                raise RuntimeError("nor closed")
+
+    made: list[Consumer] = []
+    monkeypatch.setattr(intake_module, "AGAIN_SECONDS", 0.01)
+    intake = KafkaIntake(Kafka(servers=cluster[1]), Away())  # type: ignore[arg-type]
+    monkeypatch.setattr(intake, "_consumer", Consumer)
+    intake.start()
+    until(lambda: len(made) == 4)
+    intake.close()
 
 
 def test_a_topic_is_read_and_written(server: RunningServer, cluster: tuple[Any, str]) -> None:

@@ -5,6 +5,7 @@ in a topic that was made anew others have its offset, and another time.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from typing import Any
@@ -20,6 +21,7 @@ log = logging.getLogger("xsift.service.intake")
 
 TOGETHER = 64
 LATER_SECONDS = 0.5
+AGAIN_SECONDS = 5.0
 
 
 class KafkaIntake:
@@ -56,15 +58,13 @@ class KafkaIntake:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            consumer = self._consumer()
             try:
-                consumer.subscribe(list(self._settings.topics))
-                self._consume(consumer)
+                with contextlib.closing(self._consumer()) as consumer:
+                    consumer.subscribe(list(self._settings.topics))
+                    self._consume(consumer)
             except Exception:
                 log.exception("reading from Kafka failed; it is tried again")
-                self._stop.wait(5)
-            finally:
-                consumer.close()
+                self._stop.wait(AGAIN_SECONDS)
 
     def _consume(self, consumer: Any) -> None:
         while not self._stop.is_set():
