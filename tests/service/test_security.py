@@ -429,6 +429,16 @@ def test_no_other_site_gets_at_an_open_server(server: RunningServer) -> None:
         assert httpx.get(f"{url}/subscriptions", headers={"host": host}).status_code == 200, host
 
 
+def test_what_the_http_server_says_is_a_line_of_the_log_too(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+            connection.sendall(b"nonsense\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+        said = until(lambda: [record for record in server.records() if record["logger"] == "uvicorn.error"])
+    assert said[0]["level"] == "warning"
+    assert all(line.startswith("{") for line in server.log.read_text().splitlines())
+
+
 def test_what_is_logged_does_nothing_to_a_terminal() -> None:
     record = logging.makeLogRecord({"msg": "slow document", "levelname": "INFO", "label": "a\r\x1b[2Jé\nb\u2028c\\"})
     try:

@@ -51,10 +51,9 @@ def _visible(text: str) -> str:
 
 
 def configure_logs(kind: str, level: str) -> None:
-    """Sends the logs of the service to standard error."""
+    """Sends the logs of the service to standard error, a line each whoever speaks."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if kind == "json" else _Text())
-    logger = logging.getLogger("xsift")
-    logger.handlers = [handler]
-    logger.setLevel(level.upper())
-    logger.propagate = False
+    # Others are heard when they warn: uvicorn, asyncio.
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("xsift").setLevel(level.upper())
