@@ -176,6 +176,8 @@ def test_arrow_arrays() -> None:
         assert list(errors) == [2]
     pieces, _ = matcher.match_array(pa.chunked_array([[NEWS], [b"<a/>", NEWS]]))
     assert pieces.to_pylist() == [["a", "c"], [], ["a", "c"]]
+    again = pickle.loads(pickle.dumps(matcher.match_array(pa.array([NEWS, b"<a>"]))))
+    assert (again.ids.to_pylist(), list(again.errors), again.failures) == ([["a", "c"], None], [1], {})
     empty, _ = matcher.match_array(pa.array([], pa.binary()))
     assert empty.to_pylist() == []
 

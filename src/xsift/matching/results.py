@@ -146,6 +146,9 @@ class ArrayMatches(tuple[pa.ListArray, dict[int, DocumentError]]):
         self.failures = failures
         return self
 
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (*self, self.failures)
+
     @property
     def ids(self) -> pa.ListArray:
         """The ids of each document; a null for one that is broken, or is null itself."""
