@@ -199,6 +199,7 @@ def test_malformed_everything(server: RunningServer) -> None:
         ("GET", "/subscriptions?contains=%00", 422),
         ("GET", "/subscriptions/%00", 422),
         ("GET", "/subscribers?after=%00/x", 422),
+        ("GET", "/subscriptions?after=WyJvIiwiXHUwMDAwIl0=", 422),  # ["o", NUL] in base64
     ],
 )
 def test_numbers_and_names_that_no_database_has(server: RunningServer, method: str, path: str, status: int) -> None:

@@ -155,7 +155,7 @@ def _names(place: list[Any] | None) -> tuple[str, str] | None:
     match place:
         case None:
             return None
-        case [str(owner), str(id)]:
+        case [str(owner), str(id)] if "\x00" not in owner + id:  # PostgreSQL has no such character
             return owner, id
     raise _no_page()
 
