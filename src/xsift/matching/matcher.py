@@ -79,7 +79,7 @@ class Matcher:
         self.validate = validate
         self._rows = rows
         self._symbols = symbols
-        self._mappings = [dict(mapping) for mapping in mappings]
+        self._mappings = tuple(mappings)  # which do not change, but there can be more
         self._built = list(built)
         self._plan = make_plan(rows, symbols, built, validate)
         self._removed = self._plan.removed_rows()

@@ -64,7 +64,7 @@ class Selector:
         self._limits = limits
         self._rows = rows
         self._symbols = symbols
-        self._prefixes = [{uri: prefix for prefix, uri in mapping.items()} for mapping in mappings]
+        self._mappings = mappings
 
     def select(self, rows: list[int], views: DocumentViews) -> tuple[dict[int, list[Node]], dict[int, XsiftError]]:
         """For each row the nodes that it selects, in document order; and errors of those that cannot be told."""
@@ -100,7 +100,8 @@ class Selector:
         uri, separator, local = selection.attribute.rpartition("\x1f")
         if not separator:
             return f"/@{local}"
-        prefix = self._prefixes[self._rows.mapping(row)].get(uri) or ("xml" if uri == XML_NAMESPACE else "")
+        bound = self._mappings[self._rows.mapping(row)].items()
+        prefix = next((prefix for prefix, meant in bound if meant == uri), "xml" if uri == XML_NAMESPACE else "")
         return f"/@{prefix}:{local}"
 
     def tuples(
