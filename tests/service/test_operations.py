@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,13 +27,15 @@ import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.errors import StorageError, XsiftError
 from xsift.service import live_set as live_set_module
+from xsift.service.activity import Activity
 from xsift.service.api.application import all_routes
 from xsift.service.api.openapi import describe
 from xsift.service.api.problems import status_of
 from xsift.service.api.routes import _parsed
 from xsift.service.keys_tool import add_key
-from xsift.service.publishing import Incoming, Job, Overloaded, _FairQueue
-from xsift.service.settings import Settings
+from xsift.service.metrics import Metrics
+from xsift.service.publishing import Incoming, Job, Overloaded, Publisher, _FairQueue
+from xsift.service.settings import Matching, Settings
 from xsift.service.store import deliveries, keys, leases, migrations, schema, subscribers
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
@@ -283,6 +286,42 @@ def test_owners_take_turns_and_the_queue_is_bounded() -> None:
     while jobs := queue.take():
         left += len(jobs)
     assert left == 150 + 1 - len(first) + 1
+
+
+def test_a_document_on_which_we_make_a_mistake_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is matched together with others', who have no part in it."""
+    match = live_set_module.Snapshot.match
+
+    def stumble(self: Any, documents: Any, **options: Any) -> Any:
+        if b"<stumbles/>" in documents:
+            raise RuntimeError("a mistake")
+        return match(self, documents, **options)
+
+    monkeypatch.setattr(live_set_module.Snapshot, "match", stumble)
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    writer = Writer(database)
+    live_set = live_set_module.LiveSet(database)
+    publisher = Publisher(
+        live_set, writer, Numbers(1), Metrics(), Matching(threads=1), Activity(), 1000, lambda made: None
+    )
+    bodies = [b"<a/>", b"<stumbles/>", b"<broken>", b"<b/>"]
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(publisher.publish_blocking, "o", [Incoming(body)], source="test") for body in bodies]
+        until(lambda: publisher.waiting == 4)
+        writer.start()
+        publisher.start()
+        assert [type(answer.exception()) for answer in answers] == [type(None), RuntimeError, type(None), type(None)]
+    assert [receipt.error is None for answer in (answers[0], *answers[2:]) for receipt in answer.result()] == [
+        True,
+        False,
+        True,
+    ]
+    assert publisher.waiting == 0
+    publisher.close()
+    writer.close()
+    with database.connect() as connection:
+        assert sorted(connection.scalars(sqlalchemy.select(schema.documents.c.body))) == [b"<a/>", b"<b/>"]
+    database.close()
 
 
 def test_what_the_database_refuses_fails_alone(tmp_path: Path) -> None:

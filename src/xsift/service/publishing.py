@@ -236,11 +236,19 @@ class Publisher:
 
     def _work(self) -> None:
         while jobs := self._queue.take():
-            try:
-                self._match(jobs)
-            except Exception as error:  # a mistake of ours: these documents fail, the pool lives on
-                log.exception("matching failed")
+            self._match_or_fail(jobs)
+
+    def _match_or_fail(self, jobs: list[Job]) -> None:
+        """Matches jobs. Where we make a mistake one fails alone, and the pool lives on."""
+        try:
+            self._match(jobs)
+        except Exception as error:
+            log.exception("matching failed")
+            if len(jobs) == 1:
                 self._answer(jobs, error)
+            else:
+                for job in jobs:
+                    self._match_or_fail([job])
 
     def _answer(self, jobs: list[Job], error: BaseException | None = None) -> None:
         """Tells those who wait: all coroutines together, because each call into the event loop wakes it."""
@@ -287,14 +295,15 @@ class Publisher:
             [snapshot.row(place) for result in found for place in result.failures],
         )
         stored = [job for job in jobs if any(receipt.error is None for receipt in job.receipts)]
-        if len(stored) < len(jobs):
-            self._answer([job for job in jobs if all(receipt.error is not None for receipt in job.receipts)])
         if stored:
             self._writer.add(self._jobs, stored)
+        if len(stored) < len(jobs):
+            self._answer([job for job in jobs if all(receipt.error is not None for receipt in job.receipts)])
 
     def _address_job(self, job: Job, snapshot: Snapshot, found: Sequence[Found]) -> None:
         first = self._numbers.take(len(found))
         outcomes = []
+        job.receipts = []
         for number, (incoming, result) in enumerate(zip(job.documents, found, strict=True), first):
             outcome = Outcome(number, incoming.label, incoming.body, incoming.encoding, result.error)
             receipt = Receipt(document_id(number), incoming.label, [], result.error)
