@@ -46,8 +46,11 @@ inline uint64_t hash_bytes(const char* data, size_t length, uint64_t salt = 0) {
 }
 
 // For the standard library's tables of strings that come from strangers.
-struct SaltedHash {
-    size_t operator()(std::string_view text) const { return hash_bytes(text.data(), text.size(), process_salt()); }
+class SaltedHash {
+    uint64_t salt = process_salt();
+
+   public:
+    size_t operator()(std::string_view text) const { return hash_bytes(text.data(), text.size(), salt); }
 };
 
 class BytesTable {

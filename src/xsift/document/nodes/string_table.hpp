@@ -21,9 +21,9 @@ class StringTable {
     std::vector<uint32_t> hashes;
     std::vector<int32_t> slots;  // number + 1, or 0 where empty
 
-    static uint32_t hash_of(std::string_view text) {
-        return uint32_t(hash_bytes(text.data(), text.size(), process_salt()));
-    }
+    SaltedHash salted;           // of the kernel that builds the tree, for that which evaluates
+
+    uint32_t hash_of(std::string_view text) const { return uint32_t(salted(text)); }
 
     size_t locate(std::string_view text, uint32_t hash) const {
         const size_t mask = slots.size() - 1;
