@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -179,6 +180,22 @@ def test_offsets_are_compact(tmp_path: Path) -> None:
     later = reader.latestOffset(offset, ReadAllAvailable())
     assert json.loads(later["new"]) == [str(tmp_path / "late.xml")]
     assert len(json.dumps(later)) < 1000
+
+
+def test_a_folder_that_is_gone_for_a_while(tmp_path: Path) -> None:
+    """An object store has no empty folders: whoever moves the last file away takes the folder with it."""
+    inbox = tmp_path / "inbox"
+    reader = RecordStreamReader(SourceSettings.of({"path": str(inbox), "record": "r"}))
+    with pytest.raises(xsift.DocumentError, match="does not exist"):
+        reader.initialOffset()
+    inbox.mkdir()
+    (inbox / "a.xml").write_text("<d><r/></d>")
+    offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    shutil.rmtree(inbox)
+    assert reader.latestOffset(offset, ReadAllAvailable()) == offset
+    inbox.mkdir()
+    (inbox / "b.xml").write_text("<d><r/></d>")
+    assert json.loads(reader.latestOffset(offset, ReadAllAvailable())["new"]) == [str(inbox / "b.xml")]
 
 
 def test_files_by_url(tmp_path: Path) -> None:

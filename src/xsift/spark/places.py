@@ -51,15 +51,15 @@ class File:
     size_bytes: int
 
 
-def find_files(paths: str | Sequence[str]) -> list[File]:
+def find_files(paths: str | Sequence[str], *, missing_ok: bool = False) -> list[File]:
     """The files that paths, folders and globs name, sorted, each once. Left out are hidden ones, those in hidden
     folders, and those that are still being written (`_temporary/…`, `.name`, `_name`, `.part`, `.tmp`), as Spark
-    does."""
+    does. A path that is not there is an error, unless that is all right: an object store has no empty folders."""
     listed = [paths] if isinstance(paths, str) else list(paths)
-    return sorted({file for path in listed for file in _files_at(path)})
+    return sorted({file for path in listed for file in _files_at(path, missing_ok)})
 
 
-def _files_at(path: str) -> Iterator[File]:
+def _files_at(path: str, missing_ok: bool) -> Iterator[File]:
     system, name = _filesystem(path)
     information = system.get_file_info(name)
     if information.type == pyarrow.fs.FileType.File:
@@ -68,6 +68,8 @@ def _files_at(path: str) -> Iterator[File]:
     below, pattern = name, ""
     if information.type == pyarrow.fs.FileType.NotFound:
         if not glob.has_magic(name):
+            if missing_ok:
+                return
             raise DocumentError("unreadable-file", f"{path} does not exist")
         below = _before_magic(name)
         pattern = name[len(below) :].lstrip("/")

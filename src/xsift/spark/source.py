@@ -367,7 +367,8 @@ class RecordStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: set[str] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """No file yet."""
+        """No file yet. What is to be read must be there when a query begins; later it may be gone for a while."""
+        find_files(self._settings.paths)
         return {"new": "[]", "seen": ""}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -377,12 +378,12 @@ class RecordStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """The files there are now are all that this run reads."""
-        self._target = {file.path for file in find_files(self._settings.paths)}
+        self._target = {file.path for file in find_files(self._settings.paths, missing_ok=True)}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """As many new files as the limit allows."""
         seen = _seen(start)
-        present = {file.path: _digest(file.path) for file in find_files(self._settings.paths)}
+        present = {file.path: _digest(file.path) for file in find_files(self._settings.paths, missing_ok=True)}
         new = [
             path
             for path, digest in present.items()
