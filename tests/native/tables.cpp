@@ -110,6 +110,10 @@ int main() {
         plain_keys.insert(mix64(key) & mask);
         salted_keys.insert(mix64(key ^ salt) & mask);
     }
+    const SaltedHash of_string;
+    std::set<uint64_t> others;
+    for (const std::string& name : names) others.insert(of_string(name) >> 32 & mask);
+    if (others.size() < 80) return 9;
     // The tables work all the same, before they are saved and after.
     BytesTable table;
     for (size_t i = 0; i < names.size(); ++i)
