@@ -11,6 +11,7 @@ import zlib
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -23,6 +24,7 @@ from tests.service.running import RunningServer, until
 from xsift.service.api import documents
 from xsift.service.api.bodies import FormPart, _Form, read_lines
 from xsift.service.api.problems import Problem
+from xsift.service.publishing import Incoming, Overloaded, Receipt
 
 NDJSON = {"content-type": "application/x-ndjson"}
 
@@ -275,6 +277,29 @@ def test_a_body_of_nothing_holds_up_nobody(packing: Any) -> None:
         return turns
 
     assert asyncio.run(read()) > 30
+
+
+def test_a_stream_that_waits_for_room_is_counted_once() -> None:
+    spent: list[int] = []
+    answers = [Overloaded(), Overloaded(), ([Receipt("1", "", [])], False)]
+
+    async def publish(*arguments: Any, **options: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Overloaded):
+            raise answer
+        return answer
+
+    async def incoming() -> AsyncIterator[Incoming]:
+        yield Incoming(b"<a/>")
+
+    call: Any = SimpleNamespace(
+        gate=SimpleNamespace(spend=lambda owner, documents, size: spent.append(documents)),
+        parts=SimpleNamespace(publisher=SimpleNamespace(publish=publish)),
+        owner=lambda: "o",
+        owner_or_all=lambda: "o",
+    )
+    answer = asyncio.run(documents._publish_many(call, incoming(), None, False))
+    assert (answer.status_code, spent) == (202, [1])
 
 
 def test_one_request_has_so_many_documents_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

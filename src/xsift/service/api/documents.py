@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
@@ -42,6 +43,7 @@ XML = ("application/xml", "text/xml", "application/octet-stream")
 NDJSON = ("application/x-ndjson", "application/jsonl", "application/jsonlines", "application/ndjson")
 TOGETHER = 64  # documents of a stream that are published in one piece
 MOST_DOCUMENTS = 1_000_000  # of one request: the answer, which has a line for each, is kept until then
+MOST_WAITS = 100
 TURN = 100  # documents that are looked at before others have their turn
 MOST_SELECTED = 1000  # subscriptions that nodes are selected for in one call
 LONGEST_KEY = 200
@@ -106,8 +108,33 @@ def _charset(call: Call) -> str | None:
 
 
 async def _publish(call: Call, incoming: list[Incoming], key: str | None) -> tuple[list[Receipt], bool]:
+    _spend(call, incoming)
+    return await _hand_over(call, incoming, key)
+
+
+async def _publish_patiently(call: Call, incoming: list[Incoming], key: str | None) -> tuple[list[Receipt], bool]:
+    """A stream waits for its rate, and for room, instead of being sent back: the sender waits with it."""
+    for attempt in range(MOST_WAITS):
+        try:
+            _spend(call, incoming)
+            break
+        except Problem as problem:
+            if problem.code != "rate-limit" or attempt == MOST_WAITS - 1:
+                raise
+            await asyncio.sleep(float(problem.headers["retry-after"]))
+    for _ in range(MOST_WAITS):
+        with contextlib.suppress(Overloaded):
+            return await _hand_over(call, incoming, key)
+        await asyncio.sleep(0.05)
+    raise Overloaded
+
+
+def _spend(call: Call, incoming: list[Incoming]) -> None:
+    call.gate.spend(call.owner(), len(incoming), sum(len(document.body) for document in incoming))
+
+
+async def _hand_over(call: Call, incoming: list[Incoming], key: str | None) -> tuple[list[Receipt], bool]:
     owner = call.owner()
-    call.gate.spend(owner, len(incoming), sum(len(document.body) for document in incoming))
     return await call.parts.publisher.publish(owner, incoming, key=key, sees_all=call.owner_or_all() is None)
 
 
@@ -144,7 +171,7 @@ async def _publish_many(
         if not waiting:
             return
         part_key = None if key is None else f"{key}#{places[0]}"
-        receipts, replayed = await _patiently(lambda: _publish(call, list(waiting), part_key))
+        receipts, replayed = await _publish_patiently(call, list(waiting), part_key)
         replays += replayed
         for place, receipt in zip(places, receipts, strict=True):
             lines[place] = _receipt_json(receipt, wants_matches)
@@ -179,20 +206,6 @@ async def _publish_many(
     headers = {"idempotent-replayed": "true"} if replays else {}
     body = b'{"stored":%d,"broken":%d,"documents":[' % (stored, number - stored) + b",".join(lines) + b"]}"
     return Response(body, 202 if stored else 422, headers=headers, media_type="application/json")
-
-
-async def _patiently(work: Callable[[], Any]) -> Any:
-    """A stream waits for room instead of being sent back: the sender waits with it."""
-    for attempt in range(100):
-        try:
-            return await work()
-        except Overloaded:
-            await asyncio.sleep(0.05)
-        except Problem as problem:
-            if problem.code != "rate-limit" or attempt > 60:
-                raise
-            await asyncio.sleep(float(problem.headers["retry-after"]))
-    raise Overloaded
 
 
 async def _from_lines(call: Call) -> AsyncIterator[Incoming | Problem]:
