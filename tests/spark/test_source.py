@@ -89,6 +89,9 @@ def test_what_goes_wrong_is_said(spark: SparkSession, tmp_path: Path) -> None:
         spark.read.format("xsift").option("record", "a").load(str(tmp_path / "none")).collect()
     with pytest.raises(PySparkException, match="mode is 'LENIENT'"):
         spark.read.format("xsift").option("record", "a").option("mode", "lenient").load(str(tmp_path)).collect()
+    for paths in ([], [""]):
+        with pytest.raises(xsift.XsiftError, match="needs 'path'"):
+            read_records(spark, paths, "a")
 
 
 def test_modes(spark: SparkSession, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class SourceSettings:
         """The options, checked. Spark has several paths as a JSON list."""
         paths = json.loads(options["paths"]) if options.get("paths") else [options.get("path")]
         for name, there, example in (
-            ("path", paths[0], ".load('dump.xml')"),
+            ("path", paths and all(paths), ".load('dump.xml')"),
             ("record", options.get("record"), ".option('record', 'article')"),
         ):
             if not there:
