@@ -21,9 +21,11 @@ import uvicorn
 
 import xsift
 from tests.service.running import RunningServer, running, until
-from xsift.service.api.security import REMEMBERED_SECONDS
+from xsift.service.api.problems import Problem
+from xsift.service.api.security import REMEMBERED_SECONDS, Gate
 from xsift.service.connections import Connection, HttpServer
 from xsift.service.logs import _Text
+from xsift.service.settings import OwnerLimits, Settings
 
 SETTINGS = """
 [limits]
@@ -366,6 +368,14 @@ def test_limits_of_an_owner(guarded: Guarded) -> None:
         assert (refused.status_code, refused.json()["code"]) == (429, "rate-limit")
         assert int(refused.headers["retry-after"]) >= 1
     assert guarded.client("alice").publish("<b/>").id, "others go on"
+
+
+def test_what_is_refused_for_its_bytes_does_not_count_as_documents() -> None:
+    gate = Gate(Settings(limits=OwnerLimits(documents_per_second=5, bytes_per_second=0.001)), reads=None)  # type: ignore[arg-type]
+    gate.spend("o", 1, 1000)
+    for _ in range(20):
+        with pytest.raises(Problem, match="bytes a second"):
+            gate.spend("o", 1, 1)
 
 
 def test_owners_write_to_topics_that_the_operator_allows(guarded: Guarded) -> None:

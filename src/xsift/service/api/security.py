@@ -39,15 +39,11 @@ class _Bucket:
     tokens: float
     at: float
 
-    def take(self, number: float, rate: float, now: float) -> float:
-        """Takes tokens; returns 0, or the seconds to wait if there are none."""
-        most = max(rate, 1.0)
-        self.tokens = min(most, self.tokens + (now - self.at) * rate)
+    def wait(self, rate: float, now: float) -> float:
+        """Seconds until there are tokens; 0 if there are. A large document may take more: the next waits longer."""
+        self.tokens = min(max(rate, 1.0), self.tokens + (now - self.at) * rate)
         self.at = now
-        if self.tokens <= 0:
-            return (1.0 - self.tokens) / rate
-        self.tokens -= number  # a large document may take more than there are; the next one waits longer
-        return 0.0
+        return (1.0 - self.tokens) / rate if self.tokens <= 0 else 0.0
 
 
 @dataclass(slots=True)
@@ -176,11 +172,12 @@ class Gate:
     def spend(self, owner: str, documents: int, size: int) -> None:
         """Counts documents. Raises Problem if it is too many for the rate of an owner."""
         use, now = self.use(owner), time.monotonic()
-        for bucket, number, rate, what in (
+        buckets = (
             (use.documents, documents, self._limits.documents_per_second, "documents"),
             (use.bytes, size, self._limits.bytes_per_second, "bytes"),
-        ):
-            wait = bucket.take(number, rate, now) if rate else 0.0
+        )
+        for bucket, _, rate, what in buckets:
+            wait = bucket.wait(rate, now) if rate else 0.0
             if wait:
                 raise Problem(
                     429,
@@ -188,6 +185,8 @@ class Gate:
                     f"more than {rate:g} {what} a second",
                     headers={"retry-after": str(max(1, round(wait)))},
                 )
+        for bucket, number, _, _ in buckets:  # only now: what is refused costs nothing
+            bucket.tokens -= number
 
 
 class Standing:
