@@ -17,7 +17,7 @@ import xsift
 from tests.service.running import RunningServer, running, until
 from xsift.errors import StorageError
 from xsift.service.intake import kafka as intake_module
-from xsift.service.intake.folder import FolderIntake
+from xsift.service.intake.folder import FolderIntake, _free
 from xsift.service.intake.kafka import KafkaIntake
 from xsift.service.live_set import LiveSet
 from xsift.service.publishing import Incoming, Receipt
@@ -100,6 +100,24 @@ def test_files_whatever_their_names(server: RunningServer) -> None:
         until(lambda: {path.name for path in incoming.iterdir()} == {".hidden.xml", "done", "broken"})
         labels = [delivery.document["label"] for delivery in client.deliveries("names")]
         assert sorted(labels) == sorted(name.decode("utf-8", "replace") for name in names)
+
+
+def test_a_name_that_many_files_had_is_counted_on_in_a_few_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 200):
+        assert _free(tmp_path, "a").name == ("a" if number == 1 else f"a.{number}")
+        _free(tmp_path, "a").touch()
+    looks: list[Path] = []
+    exists = Path.exists
+
+    def look(path: Path) -> bool:
+        looks.append(path)
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", look)
+    assert _free(tmp_path, "a").name == "a.200"
+    assert len(looks) < 20
 
 
 class Away:

@@ -95,13 +95,24 @@ class FolderIntake:
         return body
 
     def _move(self, name: str, to: str) -> None:
-        target = self._folder / to / name
-        number = 1
-        while target.exists():
-            number += 1
-            target = self._folder / to / f"{name}.{number}"
-        os.rename(self._folder / name, target)
+        os.rename(self._folder / name, _free(self._folder / to, name))
         self._seen.pop(name, None)
+
+
+def _free(folder: Path, name: str) -> Path:
+    """A name that no file there has: NAME, NAME.2, NAME.3 …; found in a few looks, however many there are."""
+    if not (folder / name).exists():
+        return folder / name
+    taken, free = 1, 2
+    while (folder / f"{name}.{free}").exists():
+        taken, free = free, 2 * free
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        if (folder / f"{name}.{middle}").exists():
+            taken = middle
+        else:
+            free = middle
+    return folder / f"{name}.{free}"
 
 
 def _printable(name: str) -> str:
