@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gzip
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import event
+from starlette.requests import Request
 
 import xsift
 from tests.service.running import RunningServer
+from xsift.service.api.routes import Call
+from xsift.service.api.security import SEARCHES_OF_ONE, Gate
+from xsift.service.api.subscription_list import list_subscriptions
+from xsift.service.settings import Settings
 from xsift.service.store import subscriptions as store
 from xsift.service.store.database import Database
+from xsift.service.store.keys import Caller
 from xsift.service.store.subscribers import NewSubscribers
 
 
@@ -228,6 +236,30 @@ def test_a_page_costs_the_same_wherever_it_is(tmp_path: Path) -> None:
             plans = [connection.exec_driver_sql(*question).all() for question in explained]
     assert [[f"{row.owner}{row.id}" for row in page] for page in pages] == [["oc"], ["oc", "pa", "pb", "pc"]]
     assert all("id>" in str(plan) or "(owner,id)>" in str(plan) for plan in plans), plans
+
+
+def test_an_owner_never_has_all_threads_for_searches() -> None:
+    """Each may look at all of his subscriptions, and others ask something meanwhile."""
+    under_way, most = 0, 0
+
+    async def run(question: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return [], None
+
+    async def search() -> None:
+        gate = Gate(Settings(), reads=None)  # type: ignore[arg-type]
+        parts: Any = SimpleNamespace(reads=SimpleNamespace(run=run))
+        caller = Caller("o", frozenset({"subscribe"}), "key")
+        request = Request({"type": "http", "query_string": b"contains=x", "headers": []})
+        calls = [Call(request, parts, gate, caller, contextlib.ExitStack()) for _ in range(20)]
+        await asyncio.gather(*(list_subscriptions(call) for call in calls))
+
+    asyncio.run(search())
+    assert most == SEARCHES_OF_ONE
 
 
 def test_an_import_of_something_else(http: httpx.Client) -> None:

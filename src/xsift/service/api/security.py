@@ -29,6 +29,7 @@ LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
 REMEMBERED_SECONDS = 5.0  # a key that was revoked by another server works so long
 MOST_REMEMBERED = 10_000
 TRIALS_OF_ONE = 2  # that are worked on at a time: fewer than there are threads for them
+SEARCHES_OF_ONE = 2  # likewise, of lists: a search may look at all that an owner has
 OPEN_CALLER = Caller("default", frozenset(keys.ROLES), "localhost")
 
 
@@ -53,6 +54,7 @@ class OwnerUse:
     requests: int = 0
     streams: int = 0
     trials: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TRIALS_OF_ONE))
+    searches: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SEARCHES_OF_ONE))
     documents: _Bucket = field(default_factory=lambda: _Bucket(1.0, 0.0))
     bytes: _Bucket = field(default_factory=lambda: _Bucket(1.0, 0.0))
 

@@ -58,15 +58,15 @@ async def list_subscriptions(call: Call) -> Response:
     if call.choice("format", "", "ndjson") == "ndjson":
         return StreamingResponse(_export(call, filter), media_type="application/x-ndjson")
     most, after = call.number("most", 100, 1, 1000), _place(call.query("after"))
-    ask = _asked(call, filter, after, most)
-    rows, next_ = await call.parts.reads.run(ask)
+    ask, counts = _asked(call, filter, after, most), call.choice("count", "", "true")
+    async with call.gate.use(call.caller.owner).searches:
+        rows, next_ = await call.parts.reads.run(ask)
+        total = await call.parts.reads.run(lambda connection: store.count(connection, filter)) if counts else None
     answer: dict[str, Any] = {
         "items": [shown(row, call) for row in rows],
         "next": None if next_ is None else _cursor(next_),
     }
-    if call.choice("count", "", "true"):
-        answer["total"] = await call.parts.reads.run(lambda connection: store.count(connection, filter))
-    return json_response(answer)
+    return json_response(answer if total is None else answer | {"total": total})
 
 
 def _asked(call: Call, filter: Filter, after: list[Any] | None, most: int) -> Any:
