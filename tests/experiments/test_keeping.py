@@ -329,6 +329,24 @@ def test_a_verdict_that_another_run_does_not_share_is_open(
     )
 
 
+def test_another_run_may_be_made_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is kept stays as it is, also when the folder of its run is gone."""
+    definition = tmp_path / "tiny.toml"
+    definition.write_text(tiny(FIGURE + CLAIMS + MORE).text, encoding="utf-8")
+    for folder in ("one", "other"):
+        run(load(str(definition)), Store(tmp_path / folder))
+    (tmp_path / "docs").mkdir()
+    other, root = without_patterns(tmp_path / "other"), ["--root", str(tmp_path)]
+    assert main(["experiment", "keep", str(tmp_path / "one"), "--again", other, *root]) == 0
+    wanted = {path.name: path.read_bytes() for path in (tmp_path / "results" / "tiny").iterdir()}
+    assert main(["experiment", "keep", str(tmp_path / "one"), "--again", str(tmp_path / "one"), *root]) == 0
+    (tmp_path / "one").rename(tmp_path / "gone")
+    assert main(["experiment", "judge", str(definition), "--again", other, *root]) == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "results" / "tiny").iterdir()} == wanted
+    assert main(["experiment", "judge", str(definition), "peers", "--again", other, *root]) == 2
+    assert "--again is another run of one experiment" in capsys.readouterr().err
+
+
 def test_another_run_is_one_of_the_same_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "another"):
         definition = tmp_path / f"{name}.toml"

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +75,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     keeping = actions.add_parser("keep", help="keep a run in the repository: results/, docs/reports/, docs/papers.md")
     keeping.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what `run` wrote")
     keeping.add_argument(
-        "--again",
-        type=Path,
-        metavar="DIR",
-        help="another run of the same experiment (what `run` or `keep` wrote): where they differ, a verdict is open",
-    )
-    keeping.add_argument(
         "--add", action="store_true", help="add the figures of a run to what is kept, instead of replacing all of it"
     )
     judging = actions.add_parser("judge", help="what is kept once more, with the claims as they are defined now")
     judging.add_argument("names", nargs="+", metavar="NAME", help="as for `run`; results/NAME is of that experiment")
+    for parser in (keeping, judging):
+        parser.add_argument(
+            "--again",
+            type=Path,
+            metavar="DIR",
+            help="another run of the same (what `run` or `keep` wrote): where they differ, a verdict is open",
+        )
     comparing = actions.add_parser("compare", help="which verdicts differ between two runs of an experiment")
     for name in ("one", "other"):
         comparing.add_argument(name, type=Path, metavar="DIR", help="what `run` or `keep` wrote (results/NAME)")
@@ -187,15 +189,20 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _keep(arguments: argparse.Namespace) -> int:
-    if arguments.again and len(arguments.folders) > 1:
-        raise ExperimentError("one-run", "--again is another run of one experiment", hint="keep the others apart")
+    _check_again(arguments.again, arguments.folders)
     for path in keep(arguments.folders, arguments.root, arguments.again, arguments.add):
         print(path)
     return 0
 
 
+def _check_again(again: Path | None, given: Sequence[Any]) -> None:
+    if again and len(given) > 1:
+        raise ExperimentError("one-run", "--again is another run of one experiment", hint="name the others apart")
+
+
 def _judge(arguments: argparse.Namespace) -> int:
-    for path in judge([load(name) for name in arguments.names], arguments.root):
+    _check_again(arguments.again, arguments.names)
+    for path in judge([load(name) for name in arguments.names], arguments.root, arguments.again):
         print(path)
     return 0
 

@@ -10,7 +10,7 @@
 
 `xsift experiment keep runs/NAME` writes them; with `--add`, figures that were measured later join what is kept.
 Single timings stay in the folder of the run. `xsift experiment judge NAME` writes them once more from the rounds that
-are kept, when a claim or a reason was edited.
+are kept, when a claim or a reason was edited; with `--again`, when another run was made.
 """
 
 from __future__ import annotations
@@ -54,25 +54,44 @@ def keep(folders: Sequence[Path], root: Path, again: Path | None = None, add: bo
             content = with_figures(_read_kept(kept), content)
         other = _again(kept, again, others, experiment)
         results = _results(Archive(content, experiment), other)
-        if again and not _compared(results, other):
-            raise ExperimentError("other-experiment", f"{str(again)!r} has no claim in common with {str(folder)!r}")
+        if again:
+            _check_again(results, other, again, folder)
         kept.mkdir(parents=True, exist_ok=True)
-        rounds = {kept / FILE: content, **({kept / AGAIN_FILE: others} if others else {})}
-        (kept / AGAIN_FILE).unlink(missing_ok=True)  # of the other run there may be verdicts alone
-        for path, bytes_ in rounds.items():
-            path.write_bytes(bytes_)
-        written += [*rounds, *_write(results, other, kept, root)]
+        (kept / FILE).write_bytes(content)
+        written += [kept / FILE, *_write_again(others, kept), *_write(results, other, kept, root)]
     return [*written, write_papers(root)]
 
 
-def judge(experiments: Sequence[Experiment], root: Path) -> list[Path]:
-    """Writes what is kept of some experiments once more, judged as they are defined now; gives the paths."""
+def judge(experiments: Sequence[Experiment], root: Path, again: Path | None = None) -> list[Path]:
+    """Writes what is kept of some experiments once more, judged as they are defined now; gives the paths.
+
+    `again` is another run, which takes the place of the one that each was compared with until now.
+    """
     written = []
     for experiment in experiments:
         kept = root / "results" / experiment.name
-        other = _again(kept, None, _read(kept / AGAIN_FILE), experiment)
-        written += _write(_results(archive(kept, experiment), other), other, kept, root)
+        others = packed_of(again) if again else _read(kept / AGAIN_FILE)
+        other = _again(kept, again, others, experiment)
+        results = _results(archive(kept, experiment), other)
+        if again:
+            _check_again(results, other, again, kept)
+            written += _write_again(others, kept)
+        written += _write(results, other, kept, root)
     return [*written, write_papers(root)]
+
+
+def _check_again(results: Results, other: dict[str, Any], again: Path, folder: Path) -> None:
+    if not _compared(results, other):
+        raise ExperimentError("other-experiment", f"{str(again)!r} has no claim in common with {str(folder)!r}")
+
+
+def _write_again(others: bytes, kept: Path) -> list[Path]:
+    path = kept / AGAIN_FILE
+    path.unlink(missing_ok=True)  # of the other run there may be verdicts alone
+    if not others:
+        return []
+    path.write_bytes(others)
+    return [path]
 
 
 def _results(source: Source, other: dict[str, Any]) -> Results:
