@@ -109,6 +109,30 @@ def test_entities_are_expanded() -> None:
     assert fragments(xml, "//b") == fragments(xml, "//b")
 
 
+def test_entities_that_libxml2_does_not_expand_are_a_failure() -> None:
+    """It would break off in the middle of an element."""
+    xml = f'<!DOCTYPE a [<!ENTITY e "{"x" * 20_000}">]><a>{"<b>&e;</b>" * 100}</a>'
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("all", "//b")
+    subscriptions.add("last", "//b[last()]")
+    failures: dict[str, xsift.XsiftError] = {}
+    assert subscriptions.matcher().select(xml, fragments=True, failures=failures) == {}
+    assert {id: error.code for id, error in failures.items()} == dict.fromkeys(("all", "last"), "fragment-failed")
+    assert len(subscriptions.matcher().select(xml)["all"]) == 100
+
+
+def test_a_row_that_fails_in_the_middle_leaves_others_their_room() -> None:
+    xml = f'<!DOCTYPE a [<!ENTITY e "{"x" * 1000}">]><a>{"<b>&e;</b>" * 300}<c>1</c></a>'
+    subscriptions = xsift.Subscriptions()
+    subscriptions.add("all", "//b")
+    subscriptions.add("one", "//c")
+    matcher = subscriptions.matcher(limits=xsift.Limits(result_bytes=200_000))
+    failures: dict[str, xsift.XsiftError] = {}
+    selected = matcher.select(xml, fragments=True, failures=failures)
+    assert [node.fragment for node in selected["one"]] == ["<c>1</c>"]
+    assert {id: error.code for id, error in failures.items()} == {"all": "result-too-large"}
+
+
 def test_tags_as_people_write_them() -> None:
     xml = b"""<a xmlns:n = 'urn:n'
       xml:base='http://e.org/"q"'	z="a>b"><b

@@ -33,6 +33,7 @@ BASE = EXPANDED[INHERITED.index("xml:base")]
 CHARACTER = re.compile(r"&(#x[0-9A-Fa-f]+|#[0-9]+|lt|gt|amp|quot|apos);")
 PREDEFINED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 WINDOW_BYTES = 512  # of a start tag, at first
+MOST_PUT_BACK = 3  # rows that fail in the middle and leave others their room: each costs as much as that room
 
 Scope = Mapping[str, str]
 """Attributes that hold for an element because of its ancestors: by name, the value with its quotes."""
@@ -50,7 +51,9 @@ class Fragments:
         self._room = Room(limits)  # nested elements repeat each other
         self._scopes: dict[int, Scope] = {0: NOTHING}
         self._texts: dict[int, str] = {}
-        self._expanded: list[Any] | None = None
+        self._scope_sizes: dict[int, int] = {}
+        self._expanded: list[Any] | None = None  # none, if libxml2 does not expand this document
+        self._put_back = MOST_PUT_BACK
         self._declares = self._declares_markup()
 
     def with_texts(self, nodes: Sequence[Node]) -> list[Node]:
@@ -60,21 +63,32 @@ class Fragments:
         try:
             for element in dict.fromkeys(node.element for node in nodes):
                 if element not in self._texts:  # whether there is room is seen before anything is made
-                    start, end = self._tree.span(element)
-                    self._room.take(end - start)
+                    self._room.take(self._size(element))
             return [node._replace(fragment=self._text(node.element)) for node in nodes]
         except SubscriptionError:
-            self._room.left = left
-            while len(self._texts) > known:
-                self._texts.popitem()
+            made = len(self._texts) > known
+            if self._put_back or not made:
+                self._put_back -= made
+                self._room.left = left
+                while len(self._texts) > known:
+                    self._texts.popitem()
             raise
 
+    def _size(self, element: int) -> int:
+        """What is known of the size of a fragment before it is made."""
+        start, end = self._tree.span(element)
+        if self._declares:
+            return end - start
+        scope = self._scope(self._tree.parent(element))
+        if id(scope) not in self._scope_sizes:
+            self._scope_sizes[id(scope)] = sum(len(name) + len(value) + 2 for name, value in scope.items())
+        return end - start + self._scope_sizes[id(scope)]
+
     def _text(self, element: int) -> str:
-        """An element, for which its bytes have been taken; it may need more."""
+        """An element, for whose size there was room; it may need more."""
         if element not in self._texts:
-            start, end = self._tree.span(element)
             text = self._expanded_text(element) if self._declares else self._cut(element)
-            self._room.take(max(len(text) - (end - start), 0))
+            self._room.take(max(len(text) - self._size(element), 0))
             self._texts[element] = text
         return self._texts[element]
 
@@ -146,6 +160,12 @@ class Fragments:
     def _expanded_text(self, element: int) -> str:
         if self._expanded is None:
             self._expanded = _lxml_elements(self._document)
+        if len(self._expanded) != len(self._tree):
+            raise SubscriptionError(
+                "fragment-failed",
+                "libxml2 does not expand the entities of this document, which make it too large for it",
+                hint="select without fragments",
+            )
         node = self._expanded[element - 1]
         own = dict(node.attrib)
         added = {name: value for name, value in _inherited(node).items() if own.get(name) != value}
@@ -205,7 +225,7 @@ def _resolved(base: str, reference: str) -> str:
 
 def _lxml_elements(document: Document) -> list[Any]:
     """The elements as lxml sees them, by number, with entities expanded: the document was read before, within
-    limits."""
+    limits. None of them, if a limit of libxml2's own is passed: what it has then breaks off somewhere."""
     from lxml import etree  # few documents need it
 
     text = codecs.decode(memoryview(document.source), document.codec(), "replace").removeprefix("\ufeff")
@@ -214,9 +234,8 @@ def _lxml_elements(document: Document) -> list[Any]:
     # open files, too, if ever there was a reference that the reader let pass.
     parser = etree.XMLParser(no_network=True, load_dtd=False, huge_tree=True, recover=True)
     root = etree.fromstring(text.encode(), parser)
-    if root is None:
-        raise SubscriptionError("fragment-failed", "libxml2 does not read this document")
-    return list(root.iter("*"))
+    is_cut_off = any(entry.level == etree.ErrorLevels.FATAL for entry in parser.error_log)
+    return [] if root is None or is_cut_off else list(root.iter("*"))
 
 
 def _inherited(node: Any) -> dict[str, str]:
