@@ -596,7 +596,7 @@ class Client:
             attempt += 1
 
     def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
-        """All deliveries that were given up, the latest first, or those of a subscriber; brief="true": no documents."""
+        """Deliveries that were given up, the latest first: all, or by subscriber; brief="true": no documents."""
         return [*self._pages("/dead-letters", filters)]
 
     def replay(self, id: str) -> None:
@@ -799,7 +799,7 @@ class AsyncClient:
             attempt += 1
 
     async def dead_letters(self, **filters: Any) -> Sequence[dict[str, Any]]:
-        """All deliveries that were given up, the latest first, or those of a subscriber; brief="true": no documents."""
+        """Deliveries that were given up, the latest first: all, or by subscriber; brief="true": no documents."""
         return [letter async for letter in self._pages("/dead-letters", filters)]
 
     async def replay(self, id: str) -> None:
