@@ -249,8 +249,8 @@ def test_a_document_with_a_scope_at_every_level() -> None:
 def test_no_file_is_opened_even_if_a_reference_to_one_came_so_far(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("<b>secret</b>")
     declared = f'<!DOCTYPE a [<!ENTITY here "<b/>"><!ENTITY there SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
-    elements = _lxml_elements(xsift.Document(f"{declared}<a>&here;&there;</a>"))
-    assert [(element.tag, element.text) for element in elements] == [("a", None), ("b", None)]
+    assert len(_lxml_elements(xsift.Document(f"{declared}<a>&here;</a>"))) == 2
+    assert _lxml_elements(xsift.Document(f"{declared}<a>&here;&there;</a>")) == []  # it breaks off there
 
 
 def test_what_explain_says_of_another_namespace() -> None:
