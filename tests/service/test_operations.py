@@ -43,6 +43,7 @@ from xsift.service.store.numbers import (
     Numbers,
     delivery_id,
     document_id,
+    first_number,
     parse_delivery_id,
     parse_document_id,
 )
@@ -535,6 +536,22 @@ def test_cleaning_does_not_look_through_all_deliveries(tmp_path: Path) -> None:
         for text, parameters in questions:
             plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", parameters)]
             assert not any("SCAN deliveries" in line or "SCAN documents" in line for line in plan), (text, plan)
+    database.close()
+
+
+def test_dead_letters_are_forgotten_with_time(tmp_path: Path) -> None:
+    """A webhook that fails for ever has a dead letter every few minutes, each with a document that is kept for it."""
+    database = Database(f"sqlite:///{tmp_path}/x.db")
+    with database.engine.begin() as connection:
+        letters = [
+            {"subscriber": 1, "place": place, "document": first_number(1.7e9 + place), "at": 0.0, "whole": True}
+            | {"content": b"{}", "failed_at": 0.0, "attempts": 10, "reason": "it answered 500"}
+            for place in range(10)
+        ]
+        connection.execute(schema.dead_letters.insert(), letters)
+        before = first_number(1.7e9 + 6)
+        assert [deliveries.forget_dead(connection, before, 4) for _ in range(3)] == [4, 2, 0]
+        assert connection.scalars(sqlalchemy.select(schema.dead_letters.c.place)).all() == [6, 7, 8, 9]
     database.close()
 
 

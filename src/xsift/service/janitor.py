@@ -1,4 +1,5 @@
-"""The janitor: keeps what is bounded within its bounds. Backlogs, documents, receipts, SQLite's write-ahead log."""
+"""The janitor: keeps what is bounded within its bounds. Backlogs, dead letters, documents, receipts, SQLite's
+write-ahead log."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 
 from sqlalchemy import Connection, select
 
@@ -14,7 +16,7 @@ from xsift.service.metrics import Metrics
 from xsift.service.settings import Keeping
 from xsift.service.store import deliveries, leases
 from xsift.service.store.database import LARGE_LOG, Database
-from xsift.service.store.numbers import MOST_SERVERS, Numbers
+from xsift.service.store.numbers import MOST_SERVERS, Numbers, first_number
 from xsift.service.store.schema import documents
 from xsift.service.store.writer import Writer
 
@@ -25,7 +27,7 @@ log = logging.getLogger("xsift.service.janitor")
 ROUND_SECONDS = 1.0
 LONG_ROUND = 10  # every so many rounds it removes what is not kept
 BOUNDED_AT_ONCE = 20  # subscribers: the writer has others to serve,
-DROPPED_AT_ONCE = 2000  # deliveries,
+DROPPED_AT_ONCE = 2000  # deliveries, or dead letters,
 CLEANED_AT_ONCE = 50  # and so many documents
 LEAST_PAUSE = 0.01  # seconds, after a piece of work of the writer; or as long as that took
 LITTLE_LOG = 2 << 20  # bytes that are left to copy of SQLite's log: the writer can wait for these
@@ -120,16 +122,30 @@ class Janitor:
             log.warning("deliveries were dropped: a backlog is full, or they are too old", extra={"dropped": total})
 
     async def _clean(self) -> None:
+        now, settings = time.time(), self._settings
+        dead_from = first_number(now - settings.dead_letters_hours * 3600)
+        forgotten = await self._in_pieces(
+            lambda connection: deliveries.forget_dead(connection, dead_from, DROPPED_AT_ONCE)
+        )
+        if forgotten:
+            log.warning("dead letters were forgotten: they are too old", extra={"forgotten": forgotten})
         keep_from = await self._reads.run(self._horizon)
-        receipts = time.time() - self._settings.receipts_hours * 3600
+        receipts = now - settings.receipts_hours * 3600
+        await self._in_pieces(
+            lambda connection: deliveries.clean(
+                connection, keep_from=keep_from, receipts_before=receipts, most=CLEANED_AT_ONCE
+            )
+        )
+
+    async def _in_pieces(self, work: Callable[[Connection], int]) -> int:
+        """Has the writer do a piece of work again and again, until nothing is left of it; with rests for others."""
+        total = 0
         while True:
             started = time.perf_counter()
-            if not await self._writer.run(
-                lambda connection: deliveries.clean(
-                    connection, keep_from=keep_from, receipts_before=receipts, most=CLEANED_AT_ONCE
-                )
-            ):
-                return
+            done = await self._writer.run(work)
+            if not done:
+                return total
+            total += done
             await asyncio.sleep(max(LEAST_PAUSE, time.perf_counter() - started))
 
     def _horizon(self, connection: Connection) -> int:

@@ -71,6 +71,8 @@ class Keeping(_Section):
     backlog: int = Field(default=10_000, ge=1)
     """The most deliveries that wait for a subscriber that does not say otherwise."""
     largest_backlog: int = Field(default=1_000_000, ge=1)
+    dead_letters_hours: float = Field(default=720, gt=0)
+    """How long a delivery that was given up can be looked at and replayed, from when its document came."""
     receipts_hours: float = Field(default=24, gt=0)
     """How long an idempotency key is remembered."""
 

@@ -30,6 +30,7 @@ __all__ = [
     "bury",
     "crowded",
     "drop_beyond_backlog",
+    "forget_dead",
     "last_document",
     "read",
     "store_publications",
@@ -531,6 +532,18 @@ def clean(connection: Connection, *, keep_from: int, receipts_before: float, mos
     ).rowcount
     connection.execute(delete(broken).where(broken.c.number < keep_from))
     return removed
+
+
+def forget_dead(connection: Connection, before: int, most: int) -> int:
+    """Removes dead letters about documents with lower numbers, some at a time; returns how many."""
+    old = (
+        select(dead_letters.c.subscriber, dead_letters.c.place)
+        .where(dead_letters.c.document < before)
+        .order_by(dead_letters.c.document)
+        .limit(most)
+    )
+    letter = tuple_(dead_letters.c.subscriber, dead_letters.c.place)
+    return connection.execute(delete(dead_letters).where(letter.in_(old))).rowcount
 
 
 RECEIPTS_AT_ONCE = 2000

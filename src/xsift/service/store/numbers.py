@@ -16,6 +16,7 @@ __all__ = [
     "Numbers",
     "delivery_id",
     "document_id",
+    "first_number",
     "parse_delivery_id",
     "parse_document_id",
 ]
@@ -55,6 +56,11 @@ class Numbers:
             first = (self._millisecond << SERVER_BITS | self.server) << COUNT_BITS | self._count
             self._count += number
             return first
+
+
+def first_number(at: float) -> int:
+    """The least number that a document of this time, or a later one, can have."""
+    return max(0, int(at * 1000) - EPOCH) << (SERVER_BITS + COUNT_BITS)
 
 
 def document_id(number: int) -> str:
