@@ -35,7 +35,7 @@ __all__ = ["match_on_shards"]
 HOME = -1  # the number of the shard of rows that only carry the other columns
 KEY_BYTES = 16
 # Errors that depend on what a shard asks for.
-OF_SOME_SHARDS = pa.array(["text-too-long", "text-amplification", "attribute-amplification"])
+OF_SOME_SHARDS = ("text-too-long", "text-amplification", "attribute-amplification")
 TRAVELLING = (
     StructField("target", IntegerType()),
     StructField("shard", IntegerType()),
@@ -211,7 +211,7 @@ class OnShards:
         wanted = ["key", "shard", "home", "xml", *label] if merged else ["first", "home", "xml", *label]
         for found in task(iter([rows.select(wanted)])):
             if not merged:  # a broken document is told once, unless only some shards find it too large
-                some = pc.is_in(pc.struct_field(found["error"], "code"), value_set=OF_SOME_SHARDS)
+                some = pc.is_in(pc.struct_field(found["error"], "code"), value_set=pa.array(OF_SOME_SHARDS))
                 told = pc.or_(pc.or_(pc.is_valid(found["subscription"]), found["first"]), some)
                 found = found.filter(told) if not pc.all(told).as_py() else found
             yield found.select([name for name in found.schema.names if name not in ("first", "label")])
