@@ -34,6 +34,14 @@ def _matcher(*expressions: str, ordered: bool = False, engine: str = "auto") -> 
     return subscriptions.matcher(engine)
 
 
+def _said_of(matcher: xsift.Matcher, xml: bytes) -> str:
+    """What is said of a document that a limit may refuse."""
+    try:
+        return str(matcher.match(xml))
+    except XsiftError as error:
+        return error.code
+
+
 def _outcome(failures: dict[str, XsiftError], found: object) -> str:
     codes = sorted({error.code for error in failures.values()})
     return ", ".join(codes) if codes else f"{len(found):,} results" if hasattr(found, "__len__") else "done"
@@ -121,14 +129,7 @@ def declared_attributes(end: str) -> Case:
         declared = " ".join(f"x{i} CDATA 'v'" for i in range(number))
         xml = f"<!DOCTYPE r [<!ATTLIST a {declared}>]><r>{'<a/>' * (200 * number)}{end}".encode()
         matcher = _matcher("//b")
-
-        def run() -> str:
-            try:
-                return str(matcher.match(xml))
-            except XsiftError as error:
-                return error.code
-
-        return len(xml), run
+        return len(xml), lambda: _said_of(matcher, xml)
 
     return case
 
@@ -186,14 +187,7 @@ def chained_entities(size: int) -> tuple[int, Callable[[], str]]:
     links = "".join(f'<!ENTITY e{i} "&e{i - 1};">' for i in range(1, 1200 * size))
     xml = f'<!DOCTYPE a [<!ENTITY e0 "x">{links}]><a>&e{1200 * size - 1};</a>'.encode()
     matcher = _matcher("//a")
-
-    def run() -> str:
-        try:
-            return str(matcher.match(xml))
-        except XsiftError as error:
-            return error.code
-
-    return len(xml), run
+    return len(xml), lambda: _said_of(matcher, xml)
 
 
 def residual(expression: str, xml: Callable[[int], bytes]) -> Case:

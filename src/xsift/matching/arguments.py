@@ -66,6 +66,7 @@ def thread_count(threads: Any) -> int:
 
 
 def tuple_limit(limit: Any) -> int | None:
+    """How many tuples are wanted of a subscription; None for all."""
     if limit is not None and (not isinstance(limit, int) or limit < 0):
         raise ValueError(f"limit must be a whole number from 0 on, or None, not {limit!r}")
     return limit
